@@ -29,20 +29,20 @@ $(BIN)/python:
 $(VENV)/.installed: $(SOURCES) | $(BIN)/python
 	@echo "» installing Troth into $(VENV)"
 	@rm -f $(VENV)/.compiled $(VENV)/.editable
-	@$(PIP) '.[runtime,lsp]'
+	@$(PIP) '.[runtime,lsp,server]'
 	@touch $@
 
 $(VENV)/.compiled: $(SOURCES) | $(BIN)/python
 	@echo "» installing Troth into $(VENV), compiled (two minutes; \`make develop\` does without)"
 	@rm -f $(VENV)/.installed $(VENV)/.editable
-	@TROTH_COMPILE=$(COMPILE) $(PIP) '.[runtime,lsp]'
+	@TROTH_COMPILE=$(COMPILE) $(PIP) '.[runtime,lsp,server]'
 	@$(BIN)/python -m troth.analysis.compiled
 	@touch $(VENV)/.installed $@
 
 $(VENV)/.editable: pyproject.toml | $(BIN)/python
 	@echo "» installing Troth into $(VENV), as it is edited"
 	@rm -f $(VENV)/.installed $(VENV)/.compiled
-	@$(PIP) --editable '.[runtime,lsp]'
+	@$(PIP) --editable '.[runtime,lsp,server]'
 	@touch $@
 
 # What the tests and the linters need, pinned.
@@ -77,7 +77,7 @@ $(POSTGRES): | $(BIN)/python
 # In two halves, so that no process holds all tests and all that they leave in memory. A worker that dies is not replaced:
 # `loadgroup` never ends where the new one finds no test left.
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup --max-worker-restart 0
-AT_RUN_TIME := tests/bridge tests/guard tests/runtime tests/testing
+AT_RUN_TIME := tests/bridge tests/guard tests/runtime tests/server tests/testing
 ON_POSTGRES := $(PYTEST) -p tests.on_postgres.plugin
 SHORT_ON_POSTGRES := $(addprefix tests/runtime/,engine/test_conformance.py sagas/test_verbs.py sagas/test_undo.py \
 	workflows/test_running.py conversations/test_follow.py sessions/test_acting.py promises/test_promises.py)

@@ -1,19 +1,24 @@
-"""How the analysis is compiled into a wheel: by mypyc, where somebody asks for it and a C compiler is at hand.
+"""How a wheel is made: the tables of libraries are packed, and the analysis is compiled where somebody asks for it.
 
-`TROTH_COMPILE=1` asks for it and takes a wheel of plain Python where it cannot be had; `TROTH_COMPILE=require` fails
-then. An editable install is never compiled: what was compiled would hide what is edited.
+Tables are text in the repository, 21 MB that a person can read and compare; a wheel carries a tenth of it.
+
+Compiling is mypyc's work and needs a C compiler. `TROTH_COMPILE=1` asks for it and takes a wheel of plain Python where
+it cannot be had; `TROTH_COMPILE=require` fails then. An editable install is never compiled: what was compiled would
+hide what is edited.
 
 Run by itself, `python hatch_build.py FOLDER` makes a folder that can take the place of `src` on the path.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 import sys
 import sysconfig
 import tempfile
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -23,11 +28,13 @@ try:
 except ImportError:  # run by itself
     BuildHookInterface = object  # type: ignore[assignment, misc]
 
+TABLES = Path("src/troth/analysis/knowledge/tables")
 NEEDED = ["mypy>=2.4,<3", "setuptools>=77"]
-# Packages whose modules are compiled, with all packages in them; an `__init__.py` never is.
+# Packages whose modules are compiled, with all packages in them, and single modules; an `__init__.py` never is.
 COMPILED = (
     "src/troth/analysis/facts",
     "src/troth/analysis/incremental",
+    "src/troth/analysis/pipeline/facts_diff.py",
     "src/troth/analysis/semantics",
     "src/troth/analysis/rules",
 )
@@ -41,17 +48,14 @@ NOT_COMPILED = (
     "src/troth/analysis/facts/store.py",
     "src/troth/analysis/incremental/context.py",
     "src/troth/analysis/incremental/dependencies.py",
-    "src/troth/analysis/incremental/dependency_record.py",
-    "src/troth/analysis/incremental/replay_result.py",
-    "src/troth/analysis/incremental/warm_state.py",
     "src/troth/analysis/rules/catalog.py",
     "src/troth/analysis/rules/_mocks.py",
     "src/troth/analysis/rules/registry.py",
 )
 
 
-class CompilingHook(BuildHookInterface):  # type: ignore[misc]
-    """Adds the compiled modules to a wheel, beside the sources they were made of."""
+class WheelHook(BuildHookInterface):  # type: ignore[misc]
+    """Adds the packed tables to a wheel, and the compiled modules beside the sources they were made of."""
 
     PLUGIN_NAME = "custom"
 
@@ -62,23 +66,35 @@ class CompilingHook(BuildHookInterface):  # type: ignore[misc]
         return NEEDED if compiler() else [*NEEDED, "ziglang"]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Compile, before the wheel is put together."""
-        if version == "editable" or not self._is_wanted():
+        """Pack and compile, before the wheel is put together. An editable install reads the text of the tables."""
+        if version == "editable" or self.target_name != "wheel":
             return
         self._folder = Path(tempfile.mkdtemp(prefix="troth-build-"))
+        packed = self._folder / TABLES.relative_to("src")
+        pack_tables(Path(self.root) / TABLES, packed)
+        for table in packed.iterdir():
+            build_data["force_include"][str(table)] = table.relative_to(self._folder).as_posix()
+        if self._is_wanted():
+            self._compile(build_data)
+
+    def _compile(self, build_data: dict[str, Any]) -> None:
         reason = missing()
         if reason is None:
             command = [sys.executable, __file__, str(self._folder)]
-            done = subprocess.run(command, cwd=self.root, capture_output=True, text=True, check=False)
-            reason = None if done.returncode == 0 else f"mypyc or the C compiler failed:\n{done.stdout}{done.stderr}"
+            process = subprocess.run(command, cwd=self.root, capture_output=True, text=True, check=False)
+            reason = (
+                None
+                if process.returncode == 0
+                else f"mypyc or the C compiler failed:\n{process.stdout}{process.stderr}"
+            )
         if reason is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
             if os.environ["TROTH_COMPILE"] == "require":
+                shutil.rmtree(self._folder, ignore_errors=True)
                 raise RuntimeError(f"Troth cannot be compiled: {reason}")
             self.app.display_warning(f"Troth is built as plain Python, which takes almost twice the time: {reason}")
             return
-        for made in self._folder.rglob(f"*{sysconfig.get_config_var('EXT_SUFFIX')}"):
-            build_data["force_include"][str(made)] = made.relative_to(self._folder).as_posix()
+        for extension in self._folder.rglob(f"*{sysconfig.get_config_var('EXT_SUFFIX')}"):
+            build_data["force_include"][str(extension)] = extension.relative_to(self._folder).as_posix()
         build_data["pure_python"] = False
         build_data["infer_tag"] = True
 
@@ -104,8 +120,8 @@ def missing() -> str | None:
 
 def compiler() -> str | None:
     """The C compiler of this machine, if it has one."""
-    known = (os.environ.get("CC"), sysconfig.get_config_var("CC"), "cc", "gcc", "clang")
-    return next((one for one in known if one and shutil.which(one.split()[0])), None)
+    candidates = (os.environ.get("CC"), sysconfig.get_config_var("CC"), "cc", "gcc", "clang")
+    return next((command for command in candidates if command and shutil.which(command.split()[0])), None)
 
 
 def modules(root: Path) -> list[Path]:
@@ -115,8 +131,12 @@ def modules(root: Path) -> list[Path]:
     """
     if gone := [path for path in (*COMPILED, *NOT_COMPILED) if not (root / path).exists()]:
         raise FileNotFoundError(f"hatch_build.py names paths that are not there; did they move? {', '.join(gone)}")
-    paths = [path.relative_to(root) for package in COMPILED for path in sorted((root / package).rglob("*.py"))]
+    paths = [path.relative_to(root) for place in COMPILED for path in sorted(_modules_at(root / place))]
     return [path for path in paths if path.name != "__init__.py" and path.as_posix() not in NOT_COMPILED]
+
+
+def _modules_at(place: Path) -> list[Path]:
+    return [place] if place.is_file() else list(place.rglob("*.py"))
 
 
 def compile_into(folder: Path) -> None:
@@ -133,8 +153,8 @@ def compile_into(folder: Path) -> None:
 
             def compile_each(sources: list[str], **options: Any) -> list[str]:
                 with ThreadPoolExecutor(os.cpu_count()) as pool:
-                    made = pool.map(lambda source: compile_all([source], **options), sources)
-                    return [one for objects in made for one in objects]
+                    compiled = pool.map(lambda source: compile_all([source], **options), sources)
+                    return [object_file for objects in compiled for object_file in objects]
 
             self.compiler.compile = compile_each
             super().build_extensions()
@@ -155,6 +175,22 @@ def compile_into(folder: Path) -> None:
         build.run()
 
 
+def pack_tables(tables: Path, into: Path) -> None:
+    """Write each table as lines of JSON under zlib, a module a line: `troth.analysis.knowledge.library` reads them."""
+    into.mkdir(parents=True, exist_ok=True)
+    for path in tables.glob("*.json"):
+        table = json.loads(path.read_bytes())
+        modules = table.pop("modules")
+        head = {**table, "modules": list(modules)}
+        lines = (json.dumps(part, separators=(",", ":"), sort_keys=True) for part in (head, *modules.values()))
+        (into / f"{path.stem}.z").write_bytes(zlib.compress("\n".join(lines).encode("ascii"), 9))
+
+
 if __name__ == "__main__":
-    shutil.copytree("src", sys.argv[1], dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
-    compile_into(Path(sys.argv[1]).resolve())
+    folder = Path(sys.argv[1]).resolve()
+    shutil.copytree("src", folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    tables = folder / TABLES.relative_to("src")
+    pack_tables(tables, tables)
+    for path in tables.glob("*.json"):
+        path.unlink()
+    compile_into(folder)

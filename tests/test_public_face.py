@@ -202,9 +202,11 @@ FACES = {
         "WaitTimeoutError",
         "current_step",
     ],
+    "troth.server": ["Caller", "Keys", "Limits", "Receiver", "Scope", "Server", "Webhooks"],
     "troth.runtime.store": [
         "Attempt",
         "CommitPoint",
+        "CursorTrimmedError",
         "DamagedStoreError",
         "Event",
         "Follower",

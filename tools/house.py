@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["Figures", "crowded", "figures", "imports", "main", "ring"]
+__all__ = ["Figures", "crowded", "figures", "imports", "main", "packages", "ring"]
 
 HOME = Path(__file__).resolve().parents[1] / "src" / "troth"
 MODULES = 20  # in a folder, beside its `__init__.py`
@@ -104,7 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     home = parser.parse_args(arguments).home.resolve()
     row = "{:<28}{:>8}{:>8}{:>9}{:>15}{:>12}"
     print(row.format("package", "modules", "lines", "vague %", f"> {BRANCHES} branches", "positional"))
-    for folder in _packages(home):
+    for folder in packages(home):
         counted = figures(folder)
         name = folder.relative_to(home.parent).as_posix()
         share = f"{counted.share:.1f}"
@@ -138,7 +138,7 @@ def _counted(path: Path) -> Figures:
     )
 
 
-def _packages(home: Path) -> Iterator[Path]:
+def packages(home: Path) -> Iterator[Path]:
     """The whole, its packages, and the packages of those that have many."""
     yield home
     for folder in sorted(path.parent for path in home.glob("*/__init__.py")):
@@ -176,8 +176,8 @@ def _too_complex(home: Path) -> int:
     """How many functions ruff would refuse."""
     settings = ["--isolated", "--select", "C901", "--config", f"lint.mccabe.max-complexity={BRANCHES}"]
     command = [sys.executable, "-m", "ruff", "check", *settings, "--output-format", "json", "--exit-zero", str(home)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return len(json.loads(done.stdout))
+    process = subprocess.run(command, capture_output=True, text=True, check=True)
+    return len(json.loads(process.stdout))
 
 
 if __name__ == "__main__":

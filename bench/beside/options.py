@@ -1,6 +1,6 @@
 """The options of `ruff check` and `ty check`, and what Troth has in their place."""
 
-from troth.cli.foreign_options import HINTS
+from troth.cli.analysis.foreign_options import HINTS
 
 __all__ = ["RUFF", "TY", "options_table"]
 

@@ -12,9 +12,9 @@ from bench.bridge import leak
 from bench.bridge.peers import PEERS
 
 BARS = [
-    ("bridge.run", "outside", "reused", 1.5),
-    ("bridge.run", "inside", "reused", 2.5),
-    ("bridge.Portal", "outside", "hand_off", 4.0),
+    ("bridge.run", "outside", "reused", 1.3),
+    ("bridge.run", "inside", "reused", 1.7),
+    ("bridge.Portal", "outside", "hand_off", 3.5),
 ]
 
 

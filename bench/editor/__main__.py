@@ -203,7 +203,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.editor")
     parser.add_argument("project", type=Path, nargs="?", default=Path(__file__).parents[2])
     parser.add_argument(
-        "file", type=Path, nargs="?", default=Path(__file__).parents[2] / "src/troth/analysis/pipeline.py"
+        "file", type=Path, nargs="?", default=Path(__file__).parents[2] / "src/troth/analysis/pipeline/analyse.py"
     )
     parser.add_argument("--edits", type=int, default=40)
     parser.add_argument("--only", action="append")

@@ -23,7 +23,17 @@ from bench.runtime import _sessions_peers as peers
 
 from troth.runtime.engine import EmbeddedEngine, Step
 from troth.runtime.sagas.saga import Saga
-from troth.runtime.sessions import Action, Hypervisor, Member, Session, SessionConfig, SessionState
+from troth.runtime.sessions import (
+    Action,
+    Hypervisor,
+    Member,
+    PolicyRequest,
+    PolicyTable,
+    Rule,
+    Session,
+    SessionConfig,
+    SessionState,
+)
 from troth.runtime.store import commit_point
 from troth.runtime.store.session_rows import SessionRow
 
@@ -102,13 +112,34 @@ def notes_and_acts(folder: Path, rounds: int) -> None:
             "act": lambda: member.act("add", x=1),
             "act without undo": lambda: member.act("send", x=1),
         }
-        cost = best_of(rounds, 300, works)
+        cost = best_of(rounds, 1000, works)  # so many that each has its share of the log's folding into the file
         assert hypervisor.verify_audit().is_valid
     show("a bare one-row commit", cost["bare"], "µs")
     show("member.record, audited and anchored", cost["record"], "µs", cost["record"] / cost["bare"], 2.5)
     show("the function as a one-step run", cost["run"], "µs")
     show("member.act, with an undo", cost["act"], "µs", cost["act"] / cost["run"], 1.5)
     show("member.act, without", cost["act without undo"], "µs", cost["act without undo"] / cost["run"], 1.5)
+
+
+def policies(folder: Path, rounds: int) -> None:
+    """What a table of twenty rules adds to an act, of which the last one fits; and what to ask it costs by itself."""
+    print("\na policy of ours: twenty rules, the last one fits")
+    actions = [Action("send", add, reversibility="partial")]
+    rules = [Rule("deny", action=f"deploy-{number}", arguments={"x": number}) for number in range(19)]
+    table = PolicyTable([*rules, Rule("allow", action="se*", agent="agent-*", rings=[1, 2], arguments={"x": [1, 2]})])
+    with Hypervisor(folder / "policies.db", actions=actions, audit_key=KEY) as hypervisor:
+        free, governed = member_of(hypervisor), member_of(hypervisor, policy=table)
+        request = PolicyRequest(governed.session, "agent-1", "send", "act", 2, {"x": 1})
+        works = {
+            "asking": lambda: table(request),
+            "act": lambda: free.act("send", x=1),
+            "act with a policy": lambda: governed.act("send", x=1),
+        }
+        cost = best_of(rounds, 1000, works)
+    more = cost["act with a policy"] - cost["act"]
+    show("to ask it", cost["asking"], "µs")
+    show("what it adds to an act, audit entry included", more, "µs", more / 50, None)
+    print("  the bar is 50 µs")
 
 
 def fill_audit(hypervisor: Hypervisor, entries: int) -> None:
@@ -221,7 +252,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         os.environ["XDG_STATE_HOME"] = name
-        notes_and_acts(folder, 5 if quick else 20)
+        notes_and_acts(folder, 3 if quick else 8)
+        policies(folder, 3 if quick else 8)
         verification(folder, (1_000, 10_000) if quick else (10_000, 100_000), 3)
         listing(folder, 10_000 if quick else 100_000, 5)
         scenarios(folder, 10, options.peers)

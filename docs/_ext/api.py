@@ -65,6 +65,7 @@ PAGES = {
     "jobs": Page("`troth.runtime.jobs`", "Commands in the background.", ("troth.runtime.jobs",)),
     "sessions": Page("`troth.runtime.sessions`", "Governed sessions.", ("troth.runtime.sessions",)),
     "engine": Page("`troth.runtime.engine`", "What executes decisions durably.", ("troth.runtime.engine",)),
+    "server": Page("`troth.server`", "A runtime that others reach over HTTP.", ("troth.server",)),
     "store": Page("`troth.runtime.store`", "What remembers.", ("troth.runtime.store",)),
 }
 
@@ -109,10 +110,10 @@ def _page(page: Page) -> str:
     lines = [f"# {page.title}", "", page.about, ""]
     for module, name, thing in names_of(page):
         lines += [f"## `{name}`", "", f"`from {module} import {name}`", ""]
-        other = _home(thing, page)
-        if other is not None:
+        home = _home(thing, page)
+        if home is not None:
             first = inspect.cleandoc(thing.__doc__ or "").split("\n\n")[0]
-            lines += [*_text(first), f"All of it: [{PAGES[other].title}]({other}.md).", ""]
+            lines += [*_text(first), f"All of it: [{PAGES[home].title}]({home}.md).", ""]
         elif isinstance(thing, type):
             lines += _class(name, thing)
         elif callable(thing):
@@ -127,9 +128,9 @@ def _home(thing: object, page: Page) -> str | None:
     if page is not PAGES["runtime"]:
         return None
     module = getattr(thing, "__module__", "")
-    for file, other in PAGES.items():
-        is_from_there = other is not page and any(module.startswith(f"{room}.") for room in other.modules)
-        if is_from_there and any(entry is thing for _, _, entry in names_of(other)):
+    for file, candidate in PAGES.items():
+        is_from_there = candidate is not page and any(module.startswith(f"{room}.") for room in candidate.modules)
+        if is_from_there and any(entry is thing for _, _, entry in names_of(candidate)):
             return file
     return None
 
@@ -155,10 +156,10 @@ def _class(name: str, cls: type) -> list[str]:
         lines += ["| member | value |", "|---|---|"]
         lines += [f"| `{member.name}` | `{member.value!r}` |" for member in cls]
         lines += [""]
-    documented = [(field, told) for field, _, _, told in fields if told]
+    documented = [(field, meaning) for field, _, _, meaning in fields if meaning]
     if documented:
         lines += ["| field | |", "|---|---|"]
-        lines += [f"| `{field}` | {_cell(told)} |" for field, told in documented] + [""]
+        lines += [f"| `{field}` | {_cell(meaning)} |" for field, meaning in documented] + [""]
     for method, function in _methods(cls):
         lines += [f"### `{name}.{method}`", ""]
         if isinstance(function, property):
@@ -179,14 +180,14 @@ def _own(cls: type, name: str) -> object | None:
 
 
 def _methods(cls: type) -> Iterator[tuple[str, object]]:
-    seen: set[str] = set()
+    shown: set[str] = set()
     for base in cls.__mro__:
         if not base.__module__.startswith("troth"):
             continue
         for name, thing in vars(base).items():
-            if name.startswith("_") or name in seen:
+            if name.startswith("_") or name in shown:
                 continue
-            seen.add(name)
+            shown.add(name)
             function = getattr(thing, "__func__", thing)
             if isinstance(thing, property) or (inspect.isfunction(function) and function.__doc__):
                 yield name, thing if isinstance(thing, property) else function
@@ -204,10 +205,10 @@ def _fields(cls: type) -> Iterator[tuple[str, str, str, str]]:
             if node.target.id.startswith("_"):
                 continue
             default = "" if node.value is None else f" = {_default(node.value)}"
-            told = ""
+            meaning = ""
             if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
-                told = " ".join(str(after.value.value).split())
-            yield node.target.id, _annotation(node.annotation), default, told
+                meaning = " ".join(str(after.value.value).split())
+            yield node.target.id, _annotation(node.annotation), default, meaning
 
 
 def _default(value: ast.expr) -> str:

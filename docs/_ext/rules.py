@@ -1,5 +1,6 @@
-"""Knows how to write the page of each rule, and the list of all of them, from what the rules say about themselves."""
+"""Write the page of each rule, and the list of all of them, from what the rules say about themselves."""
 
+import re
 from pathlib import Path
 
 from troth.analysis.report.rulebook import FAMILIES, Example, Rulebook, RulePage, rule_pages
@@ -26,17 +27,39 @@ def write_rule_pages(folder: Path) -> list[Path]:
 
 
 def _index(pages: Rulebook) -> str:
-    lines = ["# Rules", "", "What `troth check` finds. The first digit of a code is its family.", ""]
+    lines = [
+        "# Rules",
+        "",
+        "What `troth check` finds. The first digit of a code is its family.",
+        "",
+        "*Fix*: whether `troth fix` repairs at least some of its cases. *On*: whether it is reported by default;",
+        "`--extend-select` switches on the others.",
+        "",
+    ]
     for start, family in FAMILIES.items():
         own = [page for page in pages.values() if page.code.startswith(start)]
         if own:
-            lines += [f"## {family.capitalize()}", "", "| code | rule | finds |", "|---|---|---|"]
-            for page in own:
-                off = " (off by default)" if page.code in pages.on_request else ""
-                lines.append(f"| {page.code} | [{page.name}]({page.name}.md) | {_cell(page.title)}{off} |")
+            lines += [f"## {family.capitalize()}", "", "| code | rule | finds | fix | on |", "|---|---|---|---|---|"]
+            lines += [_row(page, is_default=page.code not in pages.on_request) for page in own]
             lines.append("")
     names = [page.name for page in pages.values()]
     return "\n".join([*lines, "```{toctree}", ":hidden:", "", *names, "```", ""])
+
+
+def _row(page: RulePage, *, is_default: bool) -> str:
+    finds = _sentence(page.part("What it finds") or page.title)
+    fix = "yes" if any(example.fixed for example in page.examples) else "–"
+    return f"| {page.code} | [{page.name}]({page.name}.md) | {_cell(finds)} | {fix} | {'yes' if is_default else 'no'} |"
+
+
+def _sentence(text: str) -> str:
+    """The first sentence of a text, as a sentence begins."""
+    first = re.split(r"(?<=[.:;])\s", " ".join(text.split()), maxsplit=1)[0].rstrip(".:;")
+    return f"{first[:1].upper()}{first[1:]}."
+
+
+def _capitalized(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def _page(page: RulePage, pages: Rulebook) -> str:
@@ -48,9 +71,9 @@ def _page(page: RulePage, pages: Rulebook) -> str:
         ]
     for heading, text in page.parts:
         lines += [f"## {heading}", ""] if heading else []
-        lines += [text, ""]
+        lines += [_capitalized(text), ""]
     for heading, is_bad in (("Reported", True), ("Left alone", False)):
-        chosen = [one for one in page.examples if one.is_bad is is_bad]
+        chosen = [example for example in page.examples if example.is_bad is is_bad]
         lines += [f"## {heading}", ""] if chosen else []
         for example in chosen:
             lines += _example(example)

@@ -11,8 +11,8 @@ from troth.analysis.facts.from_ast.extract import extract
 from troth.analysis.facts.model import FileFacts
 from troth.analysis.findings import Finding, Span
 from troth.analysis.incremental.project_queries import PARTS, part
-from troth.analysis.incremental.warm_state import Memory
 from troth.analysis.pipeline import analyse
+from troth.analysis.pipeline.warm_state import Memory
 from troth.analysis.project.project import Project
 from troth.analysis.result import Analysis
 from troth.analysis.rules import registry

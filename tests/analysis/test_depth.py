@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="each program is
 
 _CHECKER = """
 import os, resource, sys
-import troth.analysis.pipeline, troth.cli.check
+import troth.analysis.pipeline, troth.cli.analysis.check
 from troth.cli.app import run
 
 for line in sys.stdin:

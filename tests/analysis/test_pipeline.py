@@ -169,7 +169,7 @@ def test_several_processes_say_what_one_says(tmp_path: Path, monkeypatch: pytest
     alone = analyse(project, jobs=1, on_request={"TR301"}).findings
     assert {f.code for f in alone} >= {"TR101", "TR301"}
     assert sum(f.code == "TR301" for f in alone) == 4
-    monkeypatch.setattr("troth.analysis.pipeline._WORTH_A_PROCESS", 1)
+    monkeypatch.setattr("troth.analysis.pipeline.walk_files._WORTH_A_PROCESS", 1)
     monkeypatch.setattr("troth.analysis.facts.extract_many._WORTH_A_PROCESS", 1)
     assert analyse(project, jobs=jobs, on_request={"TR301"}).findings == alone
 

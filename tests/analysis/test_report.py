@@ -7,12 +7,12 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from troth.analysis.check.fingerprint import Mark
 from troth.analysis.findings import Edit, Finding, Fix, Reason, Span
 from troth.analysis.report import agent, github, sarif, statistics, text
 from troth.analysis.report import json as as_json
 from troth.analysis.report.advice import advice
 from troth.analysis.report.content import Report
+from troth.analysis.report.fingerprint import Mark
 from troth.analysis.report.place import shown_from
 from troth.analysis.report.rulebook import page_of
 from troth.analysis.source.lines import Lines
@@ -138,7 +138,7 @@ def test_a_rule_that_drowns_the_others_is_told_in_short(findings, told_in_full, 
     assert sum("  TR602 " in line or "  TR101 " in line for line in lines) == len(findings)
     short = [line for line in lines if line.startswith("f0.py:") and line.endswith("  m3")]
     assert len(short) == (told_in_full == 4)
-    assert ("told in full once in each file" in "\n".join(lines)) == (told_in_full < len(findings))
+    assert ("shown in full once in each file" in "\n".join(lines)) == (told_in_full < len(findings))
 
 
 def test_a_flood_is_summed_up(report):
@@ -146,8 +146,8 @@ def test_a_flood_is_summed_up(report):
     lines = list(text.render(changed(report, findings=(LOST, *blocking(60, files=2)))))
     assert lines[-4:-1] == [
         "",
-        "TR602 blocking-call is 60 of these, in 2 files, most often about `get` (60); told in full once in each file",
-        "`--select TR602` tells all of it in full, `--ignore TR602` leaves 1 other",
+        "TR602 blocking-call is 60 of these, in 2 files, most often about `get` (60); shown in full once in each file",
+        "`--select TR602` shows all in full, `--ignore TR602` leaves 1 other",
     ]
 
 

@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lsprotocol import types
 
-from troth.lsp.documents import Document
-from troth.lsp.positions import Positions, split, units
+from troth.lsp.protocol.positions import Positions, split, units
+from troth.lsp.sessions.documents import Document
 
 TEXTS = st.text(alphabet="ab\n\r\x0c\u2028ü\U0001f600", max_size=30)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from troth.lsp.settings import _KINDS, parse
+from troth.lsp.protocol.settings import _KINDS, parse
 
 FOLDER = Path(__file__).parents[2] / "editors" / "vscode"
 

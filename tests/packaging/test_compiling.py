@@ -2,7 +2,9 @@
 
 import ast
 import importlib.util
+import json
 import sys
+import zlib
 from pathlib import Path
 
 import pytest
@@ -30,7 +32,7 @@ class App:
 
 
 def hook(build, root, app=None, target="wheel"):
-    return build.CompilingHook(str(root), {}, None, None, str(root), target, app)
+    return build.WheelHook(str(root), {}, None, None, str(root), target, app)
 
 
 @pytest.mark.parametrize(
@@ -72,6 +74,7 @@ def test_an_editable_install_is_not_compiled(build, monkeypatch, tmp_path):
 
 def test_a_build_that_fails_leaves_a_wheel_of_plain_python(build, monkeypatch, tmp_path):
     """With a warning; unless compiled code is required."""
+    (tmp_path / build.TABLES).mkdir(parents=True)
     app, data = App(), {"force_include": {}}
     monkeypatch.setenv("TROTH_COMPILE", "1")
     failing = hook(build, tmp_path, app)  # a folder without sources
@@ -82,6 +85,18 @@ def test_a_build_that_fails_leaves_a_wheel_of_plain_python(build, monkeypatch, t
     monkeypatch.setenv("TROTH_COMPILE", "require")
     with pytest.raises(RuntimeError, match="cannot be compiled"):
         hook(build, tmp_path, app).initialize("standard", data)
+
+
+def test_a_wheel_carries_the_tables_packed(build, tmp_path):
+    """They say the same as the text in the repository, and all together are small: they travel in every wheel."""
+    build.pack_tables(ROOT / build.TABLES, tmp_path)
+    names = sorted(path.stem for path in (ROOT / build.TABLES).glob("*.json"))
+    assert sorted(path.stem for path in tmp_path.iterdir()) == names
+    assert sum(path.stat().st_size for path in tmp_path.iterdir()) <= 2_320_000
+    text = json.loads((ROOT / build.TABLES / "anyio.json").read_bytes())
+    head, *modules = map(json.loads, zlib.decompress((tmp_path / "anyio.z").read_bytes()).splitlines())
+    assert dict(zip(head.pop("modules"), modules, strict=True)) == text.pop("modules")
+    assert head == text
 
 
 def test_the_flavor_is_whole(build):

@@ -12,8 +12,8 @@ from bench.beside.__main__ import END, OPTIONS, PAGE, START
 from bench.beside.options import RUFF, TY, options_table
 from bench.beside.programs import PROGRAMS
 
+from troth.cli.analysis.foreign_options import HINTS
 from troth.cli.app import load, parser_of, run
-from troth.cli.foreign_options import HINTS
 
 OURS = {option for action in parser_of("check", load("check"))._actions for option in action.option_strings}
 

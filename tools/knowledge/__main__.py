@@ -10,6 +10,7 @@ from pathlib import Path
 from tools.knowledge.build import Report, build_library, build_stdlib, measure_library, renew_words
 from tools.knowledge.catalogue import CATALOGUE, Entry, entry_for
 from tools.knowledge.environment import Environment, installed, running
+from tools.knowledge.lock import pinned, write_lock
 from tools.knowledge.meaning import build_semantics
 
 TABLES = Path(__file__).parents[2] / "src" / "troth" / "analysis" / "knowledge" / "tables"
@@ -24,6 +25,9 @@ def main() -> int:
     build.add_argument("packages", nargs="*", help="top-level packages, or `stdlib`, or `semantics`")
     build.add_argument("--into", type=Path, default=TABLES, help="the folder to write to")
     build.add_argument("--quick", action="store_true", help="do not measure what reading alone would have found")
+    build.add_argument(
+        "--upgrade", action="store_true", help="read the newest versions instead of those in tables.lock"
+    )
     coverage = commands.add_parser("coverage", help="measure the tables that lie there against the real packages")
     coverage.add_argument("packages", nargs="*", help="top-level packages (all that have a table, where none is named)")
     coverage.add_argument("--table", type=Path, help="also write the figures to this file, as Markdown")
@@ -35,13 +39,13 @@ def main() -> int:
 
 
 def _build(options: argparse.Namespace) -> int:
-    wanted = options.packages or ["stdlib", *(entry.top for entry in CATALOGUE), "semantics"]
-    if _are_unknown(name for name in wanted if name not in {"stdlib", "semantics"}):
+    names = options.packages or ["stdlib", *(entry.top for entry in CATALOGUE), "semantics"]
+    if _are_unknown(name for name in names if name not in {"stdlib", "semantics"}):
         return 2
     options.into.mkdir(parents=True, exist_ok=True)
     failed = 0
     _head()
-    for name in wanted:
+    for name in names:
         if name in {"stdlib", "semantics"}:
             into = options.into
             for line in build_stdlib(into) if name == "stdlib" else build_semantics(into.parent / "semantics.json"):
@@ -55,21 +59,22 @@ def _build(options: argparse.Namespace) -> int:
     if options.into == TABLES:
         for line in renew_words(TABLES):
             print(line, flush=True)
+        write_lock(TABLES)
     return 1 if failed else 0
 
 
 def _coverage(options: argparse.Namespace) -> int:
-    tabled = [entry.top for entry in CATALOGUE if (TABLES / f"{entry.top}.z").exists() and not entry.source_only]
-    wanted = options.packages or tabled
-    if _are_unknown(wanted):
+    tabled = [entry.top for entry in CATALOGUE if (TABLES / f"{entry.top}.json").exists() and not entry.source_only]
+    names = options.packages or tabled
+    if _are_unknown(names):
         return 2
     _head()
     reports = []
-    for name in wanted:
+    for name in names:
         report = _one(name, lambda entry, environment: measure_library(entry, environment, TABLES), options)
         if report is not None and report.public:
             reports.append(report)
-    full = [one for one in reports if one.tabled * 100 >= one.public * _ENOUGH]
+    full = [report for report in reports if report.tabled * 100 >= report.public * _ENOUGH]
     print(f"{len(full)} of {len(reports)} packages: at least {_ENOUGH} % of the public coroutine functions are known")
     if options.table is not None:
         options.table.write_text(_markdown(reports, len(full)), encoding="utf-8")
@@ -85,7 +90,8 @@ def _one(name: str, work: Callable[[Entry, Environment], Report], options: argpa
         if options.here:
             report = work(entry, running())
         else:
-            with installed(entry) as environment:
+            newest = options.command == "coverage" or options.upgrade
+            with installed(entry, entry.install if newest else pinned(name, entry.install)) as environment:
                 report = work(entry, environment)
     except (OSError, subprocess.SubprocessError) as error:
         print(f"{name:24}  failed: {error}", file=sys.stderr, flush=True)
@@ -111,8 +117,9 @@ def _head() -> None:
 
 def _markdown(reports: list[Report], full: int) -> str:
     rows = [
-        f"| {one.top} | {one.version} | {one.public:,} | {one.tabled:,} | {100 * one.tabled / one.public:.1f} % |"
-        for one in sorted(reports, key=lambda one: one.top)
+        f"| {report.top} | {report.version} | {report.public:,} | {report.tabled:,} "
+        f"| {100 * report.tabled / report.public:.1f} % |"
+        for report in sorted(reports, key=lambda report: report.top)
     ]
     return (
         "# How much of each library the tables know\n\n"

@@ -59,8 +59,8 @@ class Type:
 
     def __str__(self) -> str:
         if self.name == "|":
-            known = dict.fromkeys(str(arg) for arg in self.args if arg != ANY and not arg.name.startswith("~"))
-            text = " | ".join(known) if known.keys() - {"None"} else "typing.Any"
+            alternatives = dict.fromkeys(str(arg) for arg in self.args if arg != ANY and not arg.name.startswith("~"))
+            text = " | ".join(alternatives) if alternatives.keys() - {"None"} else "typing.Any"
         elif self.name == "collections.abc.Callable":
             text = f"{self.name}[..., {self.args[-1]}]" if self.args else self.name
         elif self.args and any(arg.name != "typing.Any" and not arg.name.startswith("~") for arg in self.args):
@@ -84,13 +84,13 @@ SELF = Type("typing.Self")
 
 def union(types: list[Type]) -> Type:
     """One type out of several, flat and without repetition."""
-    flat = dict.fromkeys(member for given in types for member in members(given))
+    flat = dict.fromkeys(member for alternative in types for member in members(alternative))
     return next(iter(flat)) if len(flat) == 1 else Type("|", tuple(flat))
 
 
-def members(given: Type) -> tuple[Type, ...]:
+def members(type_: Type) -> tuple[Type, ...]:
     """The alternatives of a union, or the type alone."""
-    return given.args if given.name == "|" else (given,)
+    return type_.args if type_.name == "|" else (type_,)
 
 
 @dataclass(slots=True)
@@ -116,8 +116,8 @@ class Annotations:
                 except (SyntaxError, ValueError):
                     return ANY
                 return self.read(home, quoted, scope, own, depth + 1)
-            case ast.BinOp(op=ast.BitOr(), left=left, right=right):
-                return union([self.read(home, side, scope, own, depth) for side in (left, right)])
+            case ast.BinOp(op=ast.BitOr(), left=lhs, right=rhs):
+                return union([self.read(home, side, scope, own, depth) for side in (lhs, rhs)])
             case ast.Name() | ast.Attribute():
                 if isinstance(node, ast.Name) and node.id == own:
                     return SELF
@@ -130,38 +130,38 @@ class Annotations:
                 return ANY
 
     def _named(self, home: str, node: ast.expr, scope: str, depth: int) -> Type:
-        found = self.names.resolve(home, node, scope)
-        if found is None:
+        definition = self.names.resolve(home, node, scope)
+        if definition is None:
             return ANY
-        if found.kind == "value" and found.name not in _RENAMED:
-            return self._alias(found, depth)
-        if found.kind in {"function", "module"}:
+        if definition.kind == "value" and definition.name not in _RENAMED:
+            return self._alias(definition, depth)
+        if definition.kind in {"function", "module"}:
             return ANY
-        return self.named(found)
+        return self.named(definition)
 
-    def named(self, found: Definition) -> Type:
+    def named(self, definition: Definition) -> Type:
         """The type of a definition, under its public name."""
-        name = self.renamed.get(found.name, found.name)
+        name = self.renamed.get(definition.name, definition.name)
         name = _RENAMED.get(name, name)
         name = name.removeprefix("builtins.")
         return ANY if name in {"Any", "typing.Incomplete", "_typeshed.Incomplete"} else Type(name)
 
-    def _alias(self, found: Definition, depth: int) -> Type:
-        module = self.names.modules[found.home]
-        value = module.values.get(found.local)
+    def _alias(self, definition: Definition, depth: int) -> Type:
+        module = self.names.modules[definition.home]
+        value = module.values.get(definition.local)
         match value:
             case ast.Call(func=func, args=args, keywords=keywords):
                 maker = ast.unparse(func).rpartition(".")[2]
                 if maker == "TypeVar":
                     bounds = [word.value for word in keywords if word.arg == "bound"] or args[1:]
                     if bounds:
-                        return union([self.read(found.home, bound, depth=depth + 1) for bound in bounds])
-                    return Type(f"~{found.local}")
+                        return union([self.read(definition.home, bound, depth=depth + 1) for bound in bounds])
+                    return Type(f"~{definition.local}")
                 if maker == "NewType" and len(args) == 2:
-                    return self.read(found.home, args[1], depth=depth + 1)
+                    return self.read(definition.home, args[1], depth=depth + 1)
                 return ANY
             case ast.Subscript() | ast.BinOp() | ast.Name() | ast.Attribute() | ast.Constant(value=str()):
-                return self.read(found.home, value, depth=depth + 1)
+                return self.read(definition.home, value, depth=depth + 1)
             case _:
                 return ANY
 
@@ -187,10 +187,10 @@ class Annotations:
         if base.name in {"typing.Any", "|"}:
             return base  # an alias with parameters: what it stands for is enough
         if base.args:  # `Alias = Awaitable[T]`, used as `Alias[X]`: put X where T stands
-            given = iter(self.read(home, item, scope, own, depth) for item in items)
-            return Type(base.name, tuple(_fill(arg, given) for arg in base.args))
+            arguments = iter(self.read(home, item, scope, own, depth) for item in items)
+            return Type(base.name, tuple(_fill(arg, arguments) for arg in base.args))
         return Type(base.name, tuple(self.read(home, item, scope, own, depth) for item in items))
 
 
-def _fill(arg: Type, given: Iterator[Type]) -> Type:
-    return next(given, ANY) if arg.name.startswith("~") else arg
+def _fill(arg: Type, arguments: Iterator[Type]) -> Type:
+    return next(arguments, ANY) if arg.name.startswith("~") else arg

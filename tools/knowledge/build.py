@@ -79,10 +79,10 @@ def build_library(entry: Entry, environment: Environment, into: Path, *, measure
         surface.classes[owner].attributes[name] = Type(type_)
     table = make_tables(surface, tops).get(entry.top, {})
     library = _library(entry.top, versions, table)
-    made = _beside_bundled(library)
-    size = write_table(into / f"{entry.top}.z", library, made)
-    missing = tuple(name for name in observed.public if not _is_async(made, name))
-    found = len(observed.public) - len(missing)
+    tables = _beside_bundled(library)
+    size = write_table(into / f"{entry.top}.json", library, tables)
+    missing = tuple(name for name in observed.public if not _is_async(tables, name))
+    tabled = len(observed.public) - len(missing)
     read_only = _beside_bundled(_library(entry.top, [], unseen.get(entry.top, {})))
     read = sum(_is_async(read_only, name) for name in observed.public) if measure_reading else None
     wrong = tuple(_contradicted(surface, observed))
@@ -94,7 +94,7 @@ def build_library(entry: Entry, environment: Environment, into: Path, *, measure
         version,
         len(observed.public),
         read,
-        found,
+        tabled,
         size,
         missing,
         wrong,
@@ -108,31 +108,31 @@ def measure_library(entry: Entry, environment: Environment, tables: Path) -> Rep
     version = environment.versions(entry.install)[0].split()[1]
     bundled = Tables(knowledge.load)
     missing = tuple(name for name in observed.public if not _is_async(bundled, name))
-    file = tables / f"{entry.top}.z"
+    file = tables / f"{entry.top}.json"
     size = file.stat().st_size if file.exists() else 0
     failed = tuple(map(": ".join, observed.failed.items()))
     wrong = tuple(name for name, color in observed.colors.items() if color == "s" and _is_coroutine(bundled, name))
-    found = len(observed.public) - len(missing)
-    return Report(entry.top, version, len(observed.public), None, found, size, missing, wrong, failed)
+    tabled = len(observed.public) - len(missing)
+    return Report(entry.top, version, len(observed.public), None, tabled, size, missing, wrong, failed)
 
 
 def _is_coroutine(tables: Tables, dotted: str) -> bool:
-    found = tables.find(dotted)
-    return found is not None and found.sig is not None and "a" in found.sig[0] and "o" not in found.sig[0]
+    entry = tables.find(dotted)
+    return entry is not None and entry.sig is not None and "a" in entry.sig[0] and "o" not in entry.sig[0]
 
 
 def _is_async(tables: Tables, dotted: str) -> bool:
-    found = tables.find(dotted)
-    return found is not None and found.sig is not None and bool(set(found.sig[0]) & set("awo"))
+    entry = tables.find(dotted)
+    return entry is not None and entry.sig is not None and bool(set(entry.sig[0]) & set("awo"))
 
 
 def _library(top: str, source: list[str], modules: dict[str, Module]) -> Library:
     return Library(top, tuple(source), {**modules})
 
 
-def _beside_bundled(*made: Library) -> Tables:
+def _beside_bundled(*replacements: Library) -> Tables:
     """The bundled tables, with some of them replaced."""
-    by_name = {one.name: one for one in made}
+    by_name = {library.name: library for library in replacements}
     return Tables(lambda top: by_name.get(top) or knowledge.load(top))
 
 
@@ -143,7 +143,7 @@ def renew_words(into: Path) -> Iterator[str]:
         library = knowledge.load(top)
         assert library is not None
         if words_of(library, bundled) != library.words:
-            write_table(into / f"{top}.z", library, bundled)
+            write_table(into / f"{top}.json", library, bundled)
             yield f"{top:24}  what its words mean has changed"
     knowledge.load.cache_clear()
 
@@ -153,8 +153,8 @@ def _contradicted(surface: Surface, observed: Observed) -> Iterator[str]:
     for name, sig in surface.functions.items():
         if sig.is_async_def and sig.color == "a" and observed.colors.get(name) == "s":
             yield name
-    for owner, made in surface.classes.items():
-        for method, sig in made.methods.items():
+    for owner, cls in surface.classes.items():
+        for method, sig in cls.methods.items():
             if sig.is_async_def and sig.color == "a" and observed.colors.get(f"{owner}.{method}") == "s":
                 yield f"{owner}.{method}"
 
@@ -178,7 +178,9 @@ def build_stdlib(into: Path) -> Iterator[str]:
     public = frozenset(top for top in tops if not top.startswith("_") and top not in _NOBODYS)
     tables = make_tables(surface, public, keep_plain=True)
     libraries = [_library(top, [version], table) for top, table in tables.items()]
-    total = sum(write_table(into / f"{one.name}.z", one, _beside_bundled(*libraries)) for one in libraries)
+    total = sum(
+        write_table(into / f"{library.name}.json", library, _beside_bundled(*libraries)) for library in libraries
+    )
     knowledge.load.cache_clear()
     knowledge.bundled.cache_clear()
     yield f"{'stdlib':24}{version.split()[-1]:>14}{'':31}{total:9}  in {len(tables)} tables"
@@ -192,14 +194,18 @@ def _public_names(modules: dict[str, ModuleSource]) -> dict[str, str]:
         if home.startswith("_"):
             continue
         for local in module.imports:
-            found = names.attribute(home, local)
-            if found is None or found.kind not in {"class", "function"} or not found.home.startswith("_"):
+            definition = names.attribute(home, local)
+            if (
+                definition is None
+                or definition.kind not in {"class", "function"}
+                or not definition.home.startswith("_")
+            ):
                 continue
             if (
                 local in module.reexports
                 and not local.startswith("_")
-                and found.home != "_typeshed"
-                and local == found.local
+                and definition.home != "_typeshed"
+                and local == definition.local
             ):
-                renamed.setdefault(found.name, f"{home}.{local}")
+                renamed.setdefault(definition.name, f"{home}.{local}")
     return renamed

@@ -28,17 +28,19 @@ class Decorators:
     def name(self, home: str, decorator: ast.expr) -> str:
         """The fully qualified name of a decorator, or its last word where that cannot be told."""
         called = decorator.func if isinstance(decorator, ast.Call) else decorator
-        found = self.annotations.names.resolve(home, called) if isinstance(called, ast.Name | ast.Attribute) else None
-        return found.name if found is not None else ast.unparse(called).rpartition(".")[2]
+        definition = (
+            self.annotations.names.resolve(home, called) if isinstance(called, ast.Name | ast.Attribute) else None
+        )
+        return definition.name if definition is not None else ast.unparse(called).rpartition(".")[2]
 
     def effect(self, home: str, decorator: ast.expr) -> Effect:
         """What the decorator makes of a function."""
         name = self.name(home, decorator)
-        found = self.annotations.names.find(name) if "." in name else None
-        if found is None or found.kind != "function":
+        definition = self.annotations.names.find(name) if "." in name else None
+        if definition is None or definition.kind != "function":
             return "keeps" if name.rpartition(".")[2] in _KEEPING else "unknown"
-        node = self.annotations.names.modules[found.home].functions[found.local][-1]
-        written = self._written(found.home, node, is_factory=isinstance(decorator, ast.Call))
+        node = self.annotations.names.modules[definition.home].functions[definition.local][-1]
+        written = self._written(definition.home, node, is_factory=isinstance(decorator, ast.Call))
         if written != "unknown":
             return written
         if name.rpartition(".")[2] in _KEEPING:
@@ -47,19 +49,19 @@ class Decorators:
 
     def _written(self, home: str, node: Def, *, is_factory: bool) -> Effect:
         """From the annotations: `Callable[P, T] → Callable[P, T]` keeps, `→ Callable[P, Result]` gives a Result."""
-        taken = next((arg.annotation for arg in [*node.args.posonlyargs, *node.args.args]), None)
-        given = node.returns
+        parameter = next((arg.annotation for arg in [*node.args.posonlyargs, *node.args.args]), None)
+        result_type = node.returns
         if is_factory:
-            match given:
-                case ast.Subscript(slice=ast.Tuple(elts=[ast.List(elts=[taken]), given])):
+            match result_type:
+                case ast.Subscript(slice=ast.Tuple(elts=[ast.List(elts=[parameter]), result_type])):
                     pass
                 case _:
                     return "unknown"
-        if given is None:
+        if result_type is None:
             return "unknown"
-        if taken is not None and ast.unparse(taken) == ast.unparse(given):
+        if parameter is not None and ast.unparse(parameter) == ast.unparse(result_type):
             return "keeps"
-        read = self.annotations.read(home, given)
+        read = self.annotations.read(home, result_type)
         if read.name != "collections.abc.Callable" or not read.args or read.args[-1] == ANY:
             return "unknown"
         result = read.args[-1]
@@ -68,7 +70,9 @@ class Decorators:
 
 def _passes_through(node: Def) -> bool:
     """Whether the innermost wrapper returns what the decorated function returns."""
-    taken = {arg.arg for inner in ast.walk(node) if isinstance(inner, ast.FunctionDef) for arg in inner.args.args[:1]}
+    decorated = {
+        arg.arg for inner in ast.walk(node) if isinstance(inner, ast.FunctionDef) for arg in inner.args.args[:1]
+    }
     wrappers = [
         inner
         for inner in ast.walk(node)
@@ -77,12 +81,13 @@ def _passes_through(node: Def) -> bool:
     if not wrappers:  # it only marks the function, if it gives that function back
         returned = [inner.value for inner in ast.walk(node) if isinstance(inner, ast.Return)]
         names = {value.id for value in returned if isinstance(value, ast.Name)}
-        return bool(names & taken)
+        return bool(names & decorated)
     for wrapper in wrappers:
         returned = [inner.value for inner in ast.walk(wrapper) if isinstance(inner, ast.Return)]
         calls = [value.value if isinstance(value, ast.Await) else value for value in returned]
         if not calls or not all(
-            isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in taken for call in calls
+            isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in decorated
+            for call in calls
         ):
             return False
     return True

@@ -33,9 +33,11 @@ class Environment:
             "import sys, json, importlib.metadata as m\n"
             "print(json.dumps([f'{n} {m.version(n)}' for n in sys.argv[1:]]))"
         )
-        done = subprocess.run([self.python, "-c", code, *names], check=True, capture_output=True, text=True, timeout=60)
-        found: list[str] = json.loads(done.stdout)
-        return found
+        process = subprocess.run(
+            [self.python, "-c", code, *names], check=True, capture_output=True, text=True, timeout=60
+        )
+        installed_versions: list[str] = json.loads(process.stdout)
+        return installed_versions
 
     def observe(self, entry: Entry) -> Observed:
         """Import the package in a process of its own and note what it offers."""
@@ -48,19 +50,19 @@ class Environment:
                 command += ["--only", prefix]
             for prefix in entry.without:
                 command += ["--without", prefix]
-            done = subprocess.run(
+            process = subprocess.run(
                 command, check=False, capture_output=True, text=True, timeout=_IMPORT_SECONDS, cwd=folder
             )
             if not out.exists():
-                print(f"{entry.top}: could not be imported\n{done.stderr[-800:]}", file=sys.stderr)
+                print(f"{entry.top}: could not be imported\n{process.stderr[-800:]}", file=sys.stderr)
                 return Observed()
             return read_observed(out)
 
 
 def _packages_of(python: str) -> Path:
     code = "import sysconfig; print(sysconfig.get_path('purelib'))"
-    done = subprocess.run([python, "-c", code], check=True, capture_output=True, text=True, timeout=60)
-    return Path(done.stdout.strip())
+    process = subprocess.run([python, "-c", code], check=True, capture_output=True, text=True, timeout=60)
+    return Path(process.stdout.strip())
 
 
 def running() -> Environment:
@@ -69,11 +71,11 @@ def running() -> Environment:
 
 
 @contextlib.contextmanager
-def installed(entry: Entry) -> Iterator[Environment]:
-    """A fresh environment with the package and all it needs; gone afterwards."""
+def installed(entry: Entry, requirements: tuple[str, ...]) -> Iterator[Environment]:
+    """A fresh environment with the package, as `requirements` pin it, and all it needs; gone afterwards."""
     if sys.version_info[:2] < entry.python:
-        wanted = ".".join(map(str, entry.python))
-        raise OSError(f"its sources are written for Python {wanted}; run `python{wanted} -m tools.knowledge` for it")
+        version = ".".join(map(str, entry.python))
+        raise OSError(f"its sources are written for Python {version}; run `python{version} -m tools.knowledge` for it")
     with tempfile.TemporaryDirectory(prefix="knowledge-") as folder:
         subprocess.run(
             ["uv", "venv", "--quiet", "--python", sys.executable, f"{folder}/env"],
@@ -83,7 +85,7 @@ def installed(entry: Entry) -> Iterator[Environment]:
         python = f"{folder}/env/bin/python"
         needs = [] if not entry.source_only else ["--no-deps"]
         subprocess.run(
-            ["uv", "pip", "install", "--quiet", "--python", python, *needs, *entry.install, *entry.extra],
+            ["uv", "pip", "install", "--quiet", "--python", python, *needs, *requirements, *entry.extra],
             check=True,
             timeout=_INSTALL_SECONDS,
         )

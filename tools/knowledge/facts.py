@@ -71,10 +71,10 @@ def _read() -> Iterator[Fact]:
 
 
 def _expand(name: str) -> Iterator[str]:
-    found = re.fullmatch(r"(.*)\{(.*)\}(.*)", name)
-    if found is None:
+    braces = re.fullmatch(r"(.*)\{(.*)\}(.*)", name)
+    if braces is None:
         yield name
         return
-    before, choices, after = found.groups()
+    before, choices, after = braces.groups()
     for choice in choices.split(","):
         yield f"{before}{choice}{after}"

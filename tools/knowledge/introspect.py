@@ -99,36 +99,22 @@ def is_public(dotted: str) -> bool:
     return not any(part.startswith("_") for part in dotted.split(".")[1:])
 
 
-def look(modules: dict[str, types.ModuleType], top: str) -> dict[str, object]:
-    """What the modules define and export."""
-    colors: dict[str, str] = {}
-    aliases: dict[str, str] = {}
-    public: dict[str, str] = {}
-    seen: set[type] = set()
-    inside = tuple({name.partition(".")[0] for name in modules} | {top})
+class _Survey:
+    """What modules define and export, taken down one module after the other."""
 
-    def is_ours(module: object) -> bool:
-        return isinstance(module, str) and module.partition(".")[0] in inside
+    def __init__(self, inside: tuple[str, ...]) -> None:
+        self.colors: dict[str, str] = {}
+        self.aliases: dict[str, str] = {}
+        self.public: dict[str, str] = {}
+        self._inside = inside
+        self._visited: set[type] = set()
 
-    def see_class(cls: type) -> None:
-        if cls in seen:
-            return
-        seen.add(cls)
-        for name, thing in list(vars(cls).items()):
-            if isinstance(thing, type):
-                if getattr(thing, "__qualname__", "").startswith(f"{cls.__qualname__}."):
-                    see_class(thing)
-                continue
-            found = color(thing)
-            if found:
-                colors[f"{cls.__module__}.{cls.__qualname__}.{name}"] = found
-
-    for module_name, module in sorted(modules.items()):
+    def take_module(self, module_name: str, module: types.ModuleType) -> None:
+        """Note the color of all that a module names, and under which name others may use it."""
         exported = getattr(module, "__all__", None)
+        listed = {name for name in exported if isinstance(name, str)} if isinstance(exported, list | tuple) else set()
         names = {name for name in vars(module) if name.isidentifier() and not name.startswith("__")}
-        if isinstance(exported, list | tuple):
-            names |= {name for name in exported if isinstance(name, str)}
-        for name in sorted(names):
+        for name in sorted(names | listed):
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
@@ -136,37 +122,59 @@ def look(modules: dict[str, types.ModuleType], top: str) -> dict[str, object]:
             except BaseException:  # noqa: BLE001, S112 — a lazy attribute may import what is not installed
                 continue
             home, qualified = place(thing)
-            if not is_ours(home) or not isinstance(qualified, str) or "<locals>" in qualified:
+            if not self._is_ours(home) or not isinstance(qualified, str) or "<locals>" in qualified:
                 continue
+            full = f"{home}.{qualified}"
             if isinstance(thing, type):
-                see_class(thing)
-            elif found := color(thing):
-                colors[f"{home}.{qualified}"] = found
+                self._take_class(thing)
+            elif letter := color(thing):
+                self.colors[full] = letter
             else:
                 continue
-            listed = isinstance(exported, list | tuple) and name in exported
-            if not is_public(module_name) or (name.startswith("_") and not listed):
-                continue
-            aliases[f"{module_name}.{name}"] = f"{home}.{qualified}"
+            if is_public(module_name) and (not name.startswith("_") or name in listed):
+                self._take_public(thing, full, f"{module_name}.{name}")
+
+    def _is_ours(self, module: object) -> bool:
+        return isinstance(module, str) and module.partition(".")[0] in self._inside
+
+    def _take_class(self, cls: type) -> None:
+        if cls in self._visited:
+            return
+        self._visited.add(cls)
+        for name, thing in list(vars(cls).items()):
             if isinstance(thing, type):
-                for base in reversed(thing.__mro__):
-                    if not is_ours(base.__module__):
-                        continue
-                    for method, value in vars(base).items():
-                        key = f"{home}.{qualified}.{method}"
-                        if method.startswith("_"):
-                            continue
-                        if color(value) == "a":
-                            shown = f"{module_name}.{name}.{method}"
-                            if key not in public or len(shown) < len(public[key]):
-                                public[key] = shown
-                        elif key in public:
-                            del public[key]  # overridden by a plain one nearer to the class
-            elif color(thing) == "a":
-                key, shown = f"{home}.{qualified}", f"{module_name}.{name}"
-                if key not in public or len(shown) < len(public[key]):
-                    public[key] = shown
-    return {"colors": colors, "aliases": aliases, "public": sorted(public.values())}
+                if getattr(thing, "__qualname__", "").startswith(f"{cls.__qualname__}."):
+                    self._take_class(thing)
+            elif letter := color(thing):
+                self.colors[f"{cls.__module__}.{cls.__qualname__}.{name}"] = letter
+
+    def _take_public(self, thing: object, full: str, alias: str) -> None:
+        self.aliases[alias] = full
+        if not isinstance(thing, type):
+            if color(thing) == "a":
+                self._show(full, alias)
+            return
+        for base in reversed(thing.__mro__):
+            for method, value in vars(base).items() if self._is_ours(base.__module__) else ():
+                if method.startswith("_"):
+                    continue
+                if color(value) == "a":
+                    self._show(f"{full}.{method}", f"{alias}.{method}")
+                else:
+                    self.public.pop(f"{full}.{method}", None)  # overridden by a plain one nearer to the class
+
+    def _show(self, key: str, shown: str) -> None:
+        """Of several public names the shortest is kept."""
+        if key not in self.public or len(shown) < len(self.public[key]):
+            self.public[key] = shown
+
+
+def look(modules: dict[str, types.ModuleType], top: str) -> dict[str, object]:
+    """What the modules define and export."""
+    survey = _Survey(tuple({name.partition(".")[0] for name in modules} | {top}))
+    for module_name, module in sorted(modules.items()):
+        survey.take_module(module_name, module)
+    return {"colors": survey.colors, "aliases": survey.aliases, "public": sorted(survey.public.values())}
 
 
 def main() -> None:

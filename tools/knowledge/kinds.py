@@ -44,10 +44,10 @@ class Kinds:
     bundled: Tables = field(default_factory=lambda: Tables(knowledge.load))
     _methods: dict[tuple[str, str], bool] = field(default_factory=dict)
 
-    def of(self, given: Type) -> set[str]:
+    def of(self, type_: Type) -> set[str]:
         """Some of `coroutine`, `awaitable`, `iterator`, `manager`, `plain`, `any`: one for each alternative."""
         kinds: set[str] = set()
-        for member in members(given):
+        for member in members(type_):
             if member.name in _COROUTINES:
                 kinds.add("coroutine")
             elif member.name in _AWAITABLES:
@@ -64,23 +64,23 @@ class Kinds:
                 kinds |= self._of_class(member)
         return kinds
 
-    def _of_class(self, given: Type) -> set[str]:
+    def _of_class(self, type_: Type) -> set[str]:
         kinds = set()
-        if self.has(given.name, "__await__"):
+        if self.has(type_.name, "__await__"):
             kinds.add("awaitable")
-        if self.has(given.name, "__aenter__") and not self.has(given.name, "__enter__"):
+        if self.has(type_.name, "__aenter__") and not self.has(type_.name, "__enter__"):
             kinds.add("manager")
         return kinds or {"plain"}
 
-    def is_useful(self, given: Type) -> bool:
+    def is_useful(self, type_: Type) -> bool:
         """Whether an awaitable object is worth holding for its own sake: a client, or a builder of itself."""
-        if given.name in _AWAITABLES | _COROUTINES:
+        if type_.name in _AWAITABLES | _COROUTINES:
             return False
         async_methods = 0
-        for found in self.lineage(given.name):
-            source = self.annotations.names.class_source(found)
+        for cls in self.lineage(type_.name):
+            source = self.annotations.names.class_source(cls)
             assert source is not None
-            own = {"Self", found.local}
+            own = {"Self", cls.local}
             for name, defs in source.methods.items():
                 if name.startswith("_"):
                     continue
@@ -90,12 +90,12 @@ class Kinds:
                     return True
         return async_methods >= _A_CLIENT
 
-    def result(self, given: Type) -> Type:
+    def result(self, type_: Type) -> Type:
         """What awaiting or entering a value gives, as far as its own type arguments tell."""
-        if given.name in _COROUTINES:
-            return given.args[2] if len(given.args) == 3 else ANY
-        if given.name in _AWAITABLES | _MANAGERS | _ITERATORS:
-            return given.args[0] if given.args else ANY
+        if type_.name in _COROUTINES:
+            return type_.args[2] if len(type_.args) == 3 else ANY
+        if type_.name in _AWAITABLES | _MANAGERS | _ITERATORS:
+            return type_.args[0] if type_.args else ANY
         return ANY
 
     def has(self, class_name: str, method: str) -> bool:
@@ -108,25 +108,25 @@ class Kinds:
 
     def _has(self, class_name: str, method: str) -> bool:
         names = self.annotations.names
-        found = names.find(class_name)
-        if found is None or found.kind == "builtin":
+        definition = names.find(class_name)
+        if definition is None or definition.kind == "builtin":
             return False
-        if found.kind == "external":
+        if definition.kind == "external":
             return self.bundled.method(class_name, method) is not None
-        source = names.class_source(found)
+        source = names.class_source(definition)
         if source is None:
             return False
         if method in source.methods or method in source.values:
             return True
-        return any(self.has(base.name, method) for base in self.bases(found))
+        return any(self.has(base.name, method) for base in self.bases(definition))
 
-    def bases(self, found: Definition) -> list[Type]:
+    def bases(self, cls: Definition) -> list[Type]:
         """The bases of a class of this package."""
-        source = self.annotations.names.class_source(found)
+        source = self.annotations.names.class_source(cls)
         if source is None:
             return []
-        outer = found.local.rpartition(".")[0]
-        read = [self.annotations.read(found.home, base, outer) for base in source.bases]
+        outer = cls.local.rpartition(".")[0]
+        read = [self.annotations.read(cls.home, base, outer) for base in source.bases]
         unbound = [
             base for base in read if base.name.rpartition(".")[2] not in {"Generic", "Protocol", "Any", "object"}
         ]
@@ -135,16 +135,16 @@ class Kinds:
     def lineage(self, class_name: str) -> list[Definition]:
         """The class and its ancestors in this package, in the order Python looks through them."""
         met = self._preorder(class_name, frozenset())
-        last = {found.name: place for place, found in enumerate(met)}
-        return [found for place, found in enumerate(met) if last[found.name] == place]
+        last = {cls.name: place for place, cls in enumerate(met)}
+        return [cls for place, cls in enumerate(met) if last[cls.name] == place]
 
     def _preorder(self, class_name: str, above: frozenset[str]) -> list[Definition]:
-        found = self.annotations.names.find(class_name)
-        if found is None or found.kind != "class" or found.name in above:
+        cls = self.annotations.names.find(class_name)
+        if cls is None or cls.kind != "class" or cls.name in above:
             return []
-        met = [found]
-        for base in self.bases(found):
-            met += self._preorder(base.name, above | {found.name})
+        met = [cls]
+        for base in self.bases(cls):
+            met += self._preorder(base.name, above | {cls.name})
         return met
 
 

@@ -13,6 +13,7 @@ from tools.knowledge.build import stdlib_surface
 from tools.knowledge.catalogue import Entry, entry_for
 from tools.knowledge.environment import Environment, installed
 from tools.knowledge.facts import Fact, read_facts
+from tools.knowledge.lock import pinned
 from tools.knowledge.names import Definition
 from tools.knowledge.observed import Observed
 from tools.knowledge.sources import Def, read_package
@@ -86,13 +87,13 @@ def _key(fact: Fact) -> str:
 def _by_stub(surface: Surface, fact: Fact) -> Verdict:
     names = surface.names
     owner, _, last = fact.name.rpartition(".")
-    found = names.find(fact.name)
-    if found is not None and found.kind in {"class", "function"}:
-        renamed = surface.kinds.annotations.renamed.get(found.name, found.name)
-        defs = _callable(surface, found)
-        why = _missing(defs, fact.parameters, skip_first=found.kind == "class")
+    definition = names.find(fact.name)
+    if definition is not None and definition.kind in {"class", "function"}:
+        renamed = surface.kinds.annotations.renamed.get(definition.name, definition.name)
+        defs = _callable(surface, definition)
+        why = _missing(defs, fact.parameters, skip_first=definition.kind == "class")
         return Verdict(fact, tuple(dict.fromkeys((fact.name, renamed))), why)
-    if found is not None and found.kind == "value":
+    if definition is not None and definition.kind == "value":
         return Verdict(fact, (fact.name,), "" if not fact.parameters else "it has no signature")
     holder = names.find(owner)
     if holder is None or holder.kind != "class":
@@ -113,10 +114,10 @@ def _text(node: object) -> str:
     return str(getattr(node, "id", getattr(node, "attr", "")))
 
 
-def _callable(surface: Surface, found: Definition) -> list[Def]:
-    if found.kind == "function":
-        return surface.names.modules[found.home].functions[found.local]
-    for base in surface.kinds.lineage(found.name):
+def _callable(surface: Surface, definition: Definition) -> list[Def]:
+    if definition.kind == "function":
+        return surface.names.modules[definition.home].functions[definition.local]
+    for base in surface.kinds.lineage(definition.name):
         source = surface.names.class_source(base)
         assert source is not None
         for maker in ("__init__", "__new__", "__call__"):
@@ -125,22 +126,22 @@ def _callable(surface: Surface, found: Definition) -> list[Def]:
     return []
 
 
-def _missing(defs: list[Def], wanted: list[str], *, skip_first: bool) -> str:
-    if not wanted:
+def _missing(defs: list[Def], parameters: list[str], *, skip_first: bool) -> str:
+    if not parameters:
         return ""
     for node in defs:
         positional = [arg.arg.strip("_") for arg in [*node.args.posonlyargs, *node.args.args]][1 if skip_first else 0 :]
         keyword = [arg.arg for arg in node.args.kwonlyargs]
-        if wanted[0] == "*" and (node.args.vararg is not None):
+        if parameters[0] == "*" and (node.args.vararg is not None):
             return ""
-        name = wanted[-1]
-        if wanted[0].isdigit():
-            place = int(wanted[0])
+        name = parameters[-1]
+        if parameters[0].isdigit():
+            place = int(parameters[0])
             if place < len(positional) and (positional[place] == name or positional[place] in node_posonly(node)):
                 return ""
         elif name in positional or name in keyword:
             return ""
-    return f"no overload has the parameter {' '.join(wanted)}"
+    return f"no overload has the parameter {' '.join(parameters)}"
 
 
 def node_posonly(node: Def) -> set[str]:
@@ -160,7 +161,7 @@ def _by_import(top: str, facts: list[Fact]) -> list[Verdict]:
             return [Verdict(fact, why="nobody said which distribution it comes from") for fact in facts]
         entry = Entry(top, (_ONLY_FOR_FACTS[top],))
     try:
-        with installed(entry) as environment:
+        with installed(entry, pinned(entry.top, entry.install)) as environment:
             if entry.source_only:
                 return list(_by_source(environment, entry, facts))
             return list(_ask(environment, entry, facts))
@@ -182,10 +183,10 @@ def _by_source(environment: Environment, entry: Entry, facts: list[Fact]) -> Ite
 def _ask(environment: Environment, entry: Entry, facts: list[Fact]) -> Iterator[Verdict]:
     with tempfile.TemporaryDirectory() as folder:
         questions, answers = Path(folder) / "questions.json", Path(folder) / "answers.json"
-        asked = [(fact.name, fact.parameters) for fact in facts]
-        questions.write_text(json.dumps(asked), encoding="utf-8")
+        rows = [(fact.name, fact.parameters) for fact in facts]
+        questions.write_text(json.dumps(rows), encoding="utf-8")
         command = [environment.python, "-W", "ignore", str(_VERIFY), str(questions), str(answers)]
-        done = subprocess.run(
+        process = subprocess.run(
             [*command, "--prepare", entry.prepare],
             check=False,
             capture_output=True,
@@ -194,8 +195,8 @@ def _ask(environment: Environment, entry: Entry, facts: list[Fact]) -> Iterator[
             cwd=folder,
         )
         if not answers.exists():
-            print(done.stderr[-600:], file=sys.stderr)
-            raise subprocess.CalledProcessError(done.returncode, command)
+            print(process.stderr[-600:], file=sys.stderr)
+            raise subprocess.CalledProcessError(process.returncode, command)
         replies = json.loads(answers.read_text(encoding="utf-8"))
     for fact, reply in zip(facts, replies, strict=True):
         why = reply.get("why", "") or _unheard(environment, entry.top, fact.words)
@@ -217,19 +218,19 @@ def _unheard(environment: Environment, top: str, words: list[str]) -> str:
 
 
 def _written(verdicts: list[Verdict]) -> str:
-    made: dict[str, dict[str, object]] = {
+    sections: dict[str, dict[str, object]] = {
         section: {} for section in ("blocking", "runs_a_loop", "spawners", "slots", "decorators", "hooks")
     }
     modules: list[object] = []
-    said = {(verdict.fact.section, verdict.fact.name) for verdict in verdicts}
+    subjects = {(verdict.fact.section, verdict.fact.name) for verdict in verdicts}
     for verdict in verdicts:
         fact = verdict.fact
         # Definers stay out of `blocking`: a mixin's method blocks in one client and is awaited in the other.
         names = verdict.names[:2] if fact.section == "blocking" else verdict.names
         for name in dict.fromkeys([*names, *_tabled(fact.name)]):
-            if name == fact.name or (fact.section, name) not in said:  # what is said of the base itself stays said
-                _add(made, modules, fact, name)
-    lines = [f" {json.dumps(section)}: {_lines(made[section])}" for section in made]
+            if name == fact.name or (fact.section, name) not in subjects:  # what is said of the base itself stays said
+                _add(sections, modules, fact, name)
+    lines = [f" {json.dumps(section)}: {_lines(sections[section])}" for section in sections]
     rows = ",\n".join(f"  {json.dumps(row)}" for row in modules)
     return "{\n" + ",\n".join([*lines, f' "module_hooks": [\n{rows}\n ]']) + "\n}\n"
 
@@ -237,27 +238,27 @@ def _written(verdicts: list[Verdict]) -> str:
 def _tabled(name: str) -> list[str]:
     """The name that the tables give the thing: packages like to say that all of it was defined at their top."""
     owner, _, last = name.rpartition(".")
-    holder, found = find(owner), find(name)
+    holder, entry = find(owner), find(name)
     if holder is not None and holder.kind == "class":
         return [f"{holder.name}.{last}"]
-    return [found.name] if found is not None and found.kind in {"class", "function"} else []
+    return [entry.name] if entry is not None and entry.kind in {"class", "function"} else []
 
 
-def _add(made: dict[str, dict[str, object]], modules: list[object], fact: Fact, name: str) -> None:
+def _add(sections: dict[str, dict[str, object]], modules: list[object], fact: Fact, name: str) -> None:
     fields = fact.fields
     match fact.section:
         case "blocking":
-            made["blocking"][name] = [fields[0], fields[1], fact.parameters]
+            sections["blocking"][name] = [fields[0], fields[1], fact.parameters]
         case "runs_a_loop" | "decorators":
-            made[fact.section][name] = fields[0]
+            sections[fact.section][name] = fields[0]
         case "spawners":
-            made["spawners"][name] = [fact.parameters, *fields[1:]]
+            sections["spawners"][name] = [fact.parameters, *fields[1:]]
         case "slots":
-            wants = made["slots"].setdefault(name, {})
+            wants = sections["slots"].setdefault(name, {})
             assert isinstance(wants, dict)
             wants |= dict.fromkeys(fact.parameters, fields[1])
         case "hooks":
-            patterns = made["hooks"].setdefault(name, {})
+            patterns = sections["hooks"].setdefault(name, {})
             assert isinstance(patterns, dict)
             patterns |= dict.fromkeys(fact.words, fields[1])
         case _:

@@ -65,20 +65,20 @@ class Names:
         return None
 
     def _inside(self, start: Definition, parts: list[str]) -> Definition | None:
-        found: Definition | None = start
+        definition: Definition | None = start
         for place, part in enumerate(parts):
-            if found is None:
+            if definition is None:
                 return None
-            if found.kind == "external":
-                return Definition("external", ".".join([found.name, *parts[place:]]))
-            if found.kind == "module":
-                found = self.attribute(found.home, part)
-            elif found.kind == "class" and f"{found.local}.{part}" in self.modules[found.home].classes:
-                local = f"{found.local}.{part}"
-                found = Definition("class", f"{found.home}.{local}", found.home, local)
+            if definition.kind == "external":
+                return Definition("external", ".".join([definition.name, *parts[place:]]))
+            if definition.kind == "module":
+                definition = self.attribute(definition.home, part)
+            elif definition.kind == "class" and f"{definition.local}.{part}" in self.modules[definition.home].classes:
+                local = f"{definition.local}.{part}"
+                definition = Definition("class", f"{definition.home}.{local}", definition.home, local)
             else:
                 return None
-        return found
+        return definition
 
     def attribute(self, home: str, name: str) -> Definition | None:
         """What `name` means as an attribute of the module `home`."""
@@ -103,16 +103,16 @@ class Names:
         if name in module.annotations:
             return Definition("value", f"{home}.{name}", home, name)
         if (target_name := module.imports.get(name)) is not None:
-            found = self.find(target_name)
-            if found is not None:
-                return found
+            definition = self.find(target_name)
+            if definition is not None:
+                return definition
         for star in module.stars:
-            other = self.modules.get(star)
-            if other is None:
+            source = self.modules.get(star)
+            if source is None:
                 continue
-            exported = name in self.exports(star) if other.exports is not None else not name.startswith("_")
-            if exported and (found := self.attribute(star, name)) is not None:
-                return found
+            exported = name in self.exports(star) if source.exports is not None else not name.startswith("_")
+            if exported and (definition := self.attribute(star, name)) is not None:
+                return definition
         if (submodule := f"{home}.{name}") in self.modules:
             return Definition("module", submodule, submodule)
         return None
@@ -125,9 +125,9 @@ class Names:
             if not name.startswith("*"):
                 names.append(name)
                 continue
-            other = self.attribute(home, name[1:])
-            if other is not None and other.kind == "module" and other.home != home:
-                names += self.exports(other.home)
+            definition = self.attribute(home, name[1:])
+            if definition is not None and definition.kind == "module" and definition.home != home:
+                names += self.exports(definition.home)
         return names
 
     def class_source(self, definition: Definition) -> ClassSource | None:

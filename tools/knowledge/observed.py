@@ -26,12 +26,12 @@ class Observed:
 
     def corrected(self, full: str, sig: Signature) -> Signature:
         """The signature, with the color that the real object has where a decorator hides it from the reader."""
-        seen = self.colors.get(full, "")
-        if seen in {"a", "g"} and seen != sig.color:
-            return sig.recolored(seen)
-        if sig.unknown_decorator and set(sig.color) & {"a", "g"} and seen not in {"a", "g"}:
+        color = self.colors.get(full, "")
+        if color in {"a", "g"} and color != sig.color:
+            return sig.recolored(color)
+        if sig.unknown_decorator and set(sig.color) & {"a", "g"} and color not in {"a", "g"}:
             # The wrapper is plain, or nobody saw it: what it gives back may be an awaitable or not.
-            return sig.recolored("m" if seen == "m" else "o")
+            return sig.recolored("m" if color == "m" else "o")
         return sig
 
     def methods_of(self, class_name: str) -> dict[str, str]:

@@ -88,99 +88,105 @@ class Signatures:
         bound = bool(owner) and "s" not in flags
         own = _own_variable(node) if bound else ""
         returns = self.kinds.annotations.read(home, node.returns, owner, own)
-        made = Signature(flags, returns, tuple(self._roles(home, node, owner, skip_first=bound)))
+        signature = Signature(flags, returns, tuple(self._roles(home, node, owner, skip_first=bound)))
         if isinstance(node, ast.AsyncFunctionDef):
             if returns == ANY and (plainly := self._returned(home, node, owner)) is not None:
-                made = replace(made, returns=plainly)
-            made = replace(made, is_async_def=True).recolored("g" if yields(node) else "a")
+                signature = replace(signature, returns=plainly)
+            signature = replace(signature, is_async_def=True).recolored("g" if yields(node) else "a")
         elif "coroutine" in decorators:
-            made = made.recolored("a")
+            signature = signature.recolored("a")
         else:
-            made = self._plain(home, node, owner, made)
+            signature = self._plain(home, node, owner, signature)
         if node.name == "__await__" and returns.name == "collections.abc.Generator":
-            return replace(made, returns=returns.args[2] if len(returns.args) == 3 else ANY)
+            return replace(signature, returns=returns.args[2] if len(returns.args) == 3 else ANY)
         for decorator in reversed(node.decorator_list):
-            made = self._decorated(home, decorator, made, returns)
-        if made.color == "m" and "p" in flags and not made.is_async_def:
-            return made.recolored("")  # an attribute that happens to be a client, not a manager made by reading it
-        return made
+            signature = self._decorated(home, decorator, signature, returns)
+        if signature.color == "m" and "p" in flags and not signature.is_async_def:
+            return signature.recolored("")  # an attribute that happens to be a client, not a manager made by reading it
+        return signature
 
-    def _decorated(self, home: str, decorator: ast.expr, made: Signature, returns: Type) -> Signature:
+    def _decorated(self, home: str, decorator: ast.expr, signature: Signature, returns: Type) -> Signature:
         """The signature after one decorator, `returns` being the annotation of the function underneath."""
         name = self.decorators.name(home, decorator)
         if name in {"contextlib.asynccontextmanager", "asynccontextmanager"}:
-            return replace(made, returns=Type(_MANAGER, (self.kinds.result(returns),)), is_async_def=False).recolored(
-                "m"
-            )
+            return replace(
+                signature, returns=Type(_MANAGER, (self.kinds.result(returns),)), is_async_def=False
+            ).recolored("m")
         if name in {"contextlib.contextmanager", "contextmanager"}:
-            given = returns.args[0] if returns.args else ANY
-            return replace(made, returns=Type("contextlib.AbstractContextManager", (given,))).recolored("")
+            yielded = returns.args[0] if returns.args else ANY
+            return replace(signature, returns=Type("contextlib.AbstractContextManager", (yielded,))).recolored("")
         effect = self.decorators.effect(home, decorator)
         if effect == "keeps":
-            return made
+            return signature
         if isinstance(effect, Type):
             value = (
-                Type(effect.name, (made.returns,)) if effect.args and effect.args[0].name.startswith("~") else effect
+                Type(effect.name, (signature.returns,))
+                if effect.args and effect.args[0].name.startswith("~")
+                else effect
             )
-            return self._plain_as(replace(made, returns=value, is_async_def=False).recolored(""), self.kinds.of(value))
-        return replace(made, unknown_decorator=True)
+            return self._plain_as(
+                replace(signature, returns=value, is_async_def=False).recolored(""), self.kinds.of(value)
+            )
+        return replace(signature, unknown_decorator=True)
 
-    def _plain(self, home: str, node: Def, owner: str, made: Signature) -> Signature:
+    def _plain(self, home: str, node: Def, owner: str, signature: Signature) -> Signature:
         """A `def` whose result may still be something to await."""
         owner_type = Type(f"{home}.{owner}") if owner else ANY
-        seen = union([owner_type if member == SELF else member for member in members(made.returns)])
-        kinds = self.kinds.of(seen)
-        made = replace(made, passes_on=passed_on(node))
+        returns = union([owner_type if member == SELF else member for member in members(signature.returns)])
+        kinds = self.kinds.of(returns)
+        signature = replace(signature, passes_on=passed_on(node))
         if kinds == {"any"}:
             if (shown := promised(node)) != "":
-                return made.recolored(shown)
+                return signature.recolored(shown)
             returned = self._returned(home, node, owner)
             if returned is None:
-                return replace(made, decided=not made.passes_on)
-            made = replace(made, returns=returned, decided=not made.passes_on)
+                return replace(signature, decided=not signature.passes_on)
+            signature = replace(signature, returns=returned, decided=not signature.passes_on)
             kinds = self.kinds.of(owner_type if returned == SELF else returned)
-        return self._plain_as(made, kinds)
+        return self._plain_as(signature, kinds)
 
-    def _plain_as(self, made: Signature, kinds: set[str]) -> Signature:
+    def _plain_as(self, signature: Signature, kinds: set[str]) -> Signature:
         if kinds == {"coroutine"}:
-            return replace(made, returns=self._fulfilled(made.returns)).recolored("a")
+            return replace(signature, returns=self._fulfilled(signature.returns)).recolored("a")
         manager = "m" if "manager" in kinds else ""
         if "awaitable" in kinds and kinds <= {"awaitable", "manager", "coroutine"}:
             objects = [
-                member for member in members(made.returns) if "." in member.name and self.kinds.is_useful(member)
+                member for member in members(signature.returns) if "." in member.name and self.kinds.is_useful(member)
             ]
             if objects:  # a client or a builder that may also be awaited: nothing is lost where it is not
-                return replace(made, decided=False).recolored("o" + manager)
-            return made.recolored("w" + manager)
+                return replace(signature, decided=False).recolored("o" + manager)
+            return signature.recolored("w" + manager)
         if kinds & {"coroutine", "awaitable"}:
-            return replace(made, returns=self._fulfilled(made.returns), decided=False).recolored("o")
+            return replace(signature, returns=self._fulfilled(signature.returns), decided=False).recolored("o")
         if kinds == {"iterator"}:
-            return made.recolored("g")
-        return made.recolored(manager) if kinds == {"manager"} else made
+            return signature.recolored("g")
+        return signature.recolored(manager) if kinds == {"manager"} else signature
 
-    def _fulfilled(self, given: Type) -> Type:
+    def _fulfilled(self, type_: Type) -> Type:
         """The type once every promise in it is kept."""
         promises = {"coroutine", "awaitable"}
-        kept = [self.kinds.result(member) if self.kinds.of(member) & promises else member for member in members(given)]
-        return union(kept)
+        results = [
+            self.kinds.result(member) if self.kinds.of(member) & promises else member for member in members(type_)
+        ]
+        return union(results)
 
     def _returned(self, home: str, node: Def, owner: str) -> Type | None:
         """What an unannotated function plainly returns: itself, or objects of classes it names."""
-        found: list[Type] = []
+        types: list[Type] = []
         for value in returned_values(node):
             match value:
                 case ast.Name(id="self") if owner:
-                    found.append(SELF)
+                    types.append(SELF)
                 case ast.Call(func=ast.Name() | ast.Attribute() as maker):
-                    made = self.kinds.annotations.names.resolve(home, maker, owner)
-                    if made is None or made.kind != "class":
+                    cls = self.kinds.annotations.names.resolve(home, maker, owner)
+                    if cls is None or cls.kind != "class":
                         return None
-                    found.append(self.kinds.annotations.named(made))
+                    types.append(self.kinds.annotations.named(cls))
                 case ast.Constant(value=None):
-                    found.append(NONE)
+                    types.append(NONE)
                 case _:
                     return None
-        return union(found) if found else None
+        return union(types) if types else None
 
     def _roles(self, home: str, node: Def, owner: str, *, skip_first: bool) -> Iterator[tuple[str, Wish]]:
         arguments = node.args
@@ -204,9 +210,9 @@ class Signatures:
     def _role(self, home: str, argument: ast.arg, owner: str) -> Wish | None:
         if argument.annotation is None:
             return None
-        wanted = self.kinds.annotations.read(home, argument.annotation, owner)
+        type_ = self.kinds.annotations.read(home, argument.annotation, owner)
         colors: set[str] = set()
-        for member in members(wanted):
+        for member in members(type_):
             if member.name == "collections.abc.Callable" and member.args:
                 colors |= self.kinds.of(member.args[-1])
             elif (called := self._called(member)) is not None:
@@ -222,50 +228,50 @@ class Signatures:
             return "plain_function"
         return "either" if colors - promised else "coroutine_function"
 
-    def _holds_promises(self, wanted: Type) -> bool:
+    def _holds_promises(self, type_: Type) -> bool:
         """Whether it is an awaitable, an async iterator or manager, or a container of such."""
-        if wanted.name == "collections.abc.Callable":
+        if type_.name == "collections.abc.Callable":
             return False
-        if wanted.name.startswith("collections.abc.Async") or wanted.name == _MANAGER:
+        if type_.name.startswith("collections.abc.Async") or type_.name == _MANAGER:
             return True
-        if self.kinds.of(wanted) & {"coroutine", "awaitable"}:
+        if self.kinds.of(type_) & {"coroutine", "awaitable"}:
             return True
-        return any(self._holds_promises(member) for arg in wanted.args for member in members(arg))
+        return any(self._holds_promises(member) for arg in type_.args for member in members(arg))
 
-    def _called(self, wanted: Type) -> set[str] | None:
+    def _called(self, type_: Type) -> set[str] | None:
         """What calling an object of a protocol class gives."""
         names = self.kinds.annotations.names
-        found = names.find(wanted.name) if "." in wanted.name else None
-        source = names.class_source(found) if found else None
-        if found is None or source is None or "__call__" not in source.methods:
+        protocol = names.find(type_.name) if "." in type_.name else None
+        source = names.class_source(protocol) if protocol else None
+        if protocol is None or source is None or "__call__" not in source.methods:
             return None
         if not any(ast.unparse(base).partition("[")[0].endswith("Protocol") for base in source.bases):
             return None
         node = source.methods["__call__"][-1]
         if isinstance(node, ast.AsyncFunctionDef):
             return {"coroutine"}
-        return self.kinds.of(self.kinds.annotations.read(found.home, node.returns, found.local))
+        return self.kinds.of(self.kinds.annotations.read(protocol.home, node.returns, protocol.local))
 
 
 def _decorators(node: Def) -> set[str]:
-    found = set()
+    names = set()
     for decorator in node.decorator_list:
         called = decorator.func if isinstance(decorator, ast.Call) else decorator
-        found.add(ast.unparse(called).rpartition(".")[2])
-    return found
+        names.add(ast.unparse(called).rpartition(".")[2])
+    return names
 
 
 def _merged_roles(each: list[dict[str, Wish]]) -> dict[str, Wish]:
     """The roles of overloads together: a promise is taken if any takes it, a color is wanted if all want it."""
     merged: dict[str, Wish] = {}
     for key in dict.fromkeys(key for roles in each for key in roles):
-        said = {roles[key] for roles in each if key in roles}
-        if "consumes" in said:
+        wishes = {roles[key] for roles in each if key in roles}
+        if "consumes" in wishes:
             merged[key] = "consumes"
-        elif len(said) > 1:
+        elif len(wishes) > 1:
             merged[key] = "either"
-        elif said != {"any"}:
-            merged[key] = said.pop()
+        elif wishes != {"any"}:
+            merged[key] = wishes.pop()
     return merged
 
 

@@ -71,8 +71,8 @@ def read_package(
     """
     modules: dict[str, ModuleSource] = {}
     for name, path in sorted(_files(root, top_level).items()):
-        wanted = not only or any(_within(name, prefix) or _within(prefix, name) for prefix in only)
-        if not wanted or any(_within(name, prefix) for prefix in without):
+        is_chosen = not only or any(_within(name, prefix) or _within(prefix, name) for prefix in only)
+        if not is_chosen or any(_within(name, prefix) for prefix in without):
             continue
         try:
             text = path.read_bytes().decode("utf-8-sig")
@@ -91,7 +91,7 @@ def _within(name: str, prefix: str) -> bool:
 
 
 def _files(root: Path, top_level: str) -> dict[str, Path]:
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     candidates = [root / f"{top_level}.py", root / f"{top_level}.pyi"]
     for folder in (root / top_level, root / f"{top_level}-stubs"):
         if folder.is_dir():
@@ -105,8 +105,8 @@ def _files(root: Path, top_level: str) -> dict[str, Path]:
             parts.pop()
         if not all(part.isidentifier() for part in parts) or _NOT_SURFACE & set(parts[1:]):
             continue
-        found[".".join(parts)] = path  # later wins: a stub lies after the source it speaks for
-    return found
+        files[".".join(parts)] = path  # later wins: a stub lies after the source it speaks for
+    return files
 
 
 def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -170,8 +170,8 @@ def _read_value(module: ModuleSource, name: str, value: ast.expr) -> None:
         match node:
             case ast.Constant(value=str(text)):
                 module.exports.append(text)
-            case ast.Attribute(value=ast.Name(id=other), attr="__all__"):
-                module.exports.append(f"*{other}")
+            case ast.Attribute(value=ast.Name(id=module_name), attr="__all__"):
+                module.exports.append(f"*{module_name}")
             case _:
                 pass
 
@@ -192,10 +192,10 @@ def _read_import(module: ModuleSource, statement: ast.ImportFrom) -> None:
 
 
 def _add_def(into: dict[str, list[Def]], node: Def, *, is_stub: bool) -> None:
-    known = into.setdefault(node.name, [])
-    if known and (_is_setter(node) or not (_is_overload(known[-1]) or (is_stub and _is_overload(node)))):
+    defs = into.setdefault(node.name, [])
+    if defs and (_is_setter(node) or not (_is_overload(defs[-1]) or (is_stub and _is_overload(node)))):
         return  # a setter, or a second branch of the same name
-    known.append(node)
+    defs.append(node)
 
 
 def _is_overload(node: Def) -> bool:

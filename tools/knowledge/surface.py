@@ -74,24 +74,24 @@ def _place(full: str, home: str, name: str, renamed: dict[str, str]) -> tuple[st
 def _read_class(
     surface: Surface, signatures: Signatures, observed: Observed, home: str, source: ClassSource
 ) -> ClassSurface:
-    found = Definition("class", f"{home}.{source.name}", home, source.name)
-    full = surface.kinds.annotations.renamed.get(found.name, found.name)
+    definition = Definition("class", f"{home}.{source.name}", home, source.name)
+    full = surface.kinds.annotations.renamed.get(definition.name, definition.name)
     read = surface.kinds.annotations.read
-    made = ClassSurface(surface.kinds.bases(found))
+    cls = ClassSurface(surface.kinds.bases(definition))
     for name, defs in source.methods.items():
-        made.methods[name] = observed.corrected(f"{full}.{name}", signatures.of(home, defs, source.name))
+        cls.methods[name] = observed.corrected(f"{full}.{name}", signatures.of(home, defs, source.name))
     for name, annotation in source.attributes.items():
-        made.attributes[name] = read(home, annotation, source.name)
+        cls.attributes[name] = read(home, annotation, source.name)
     for name, value in source.values.items():
-        if isinstance(value, ast.Name) and value.id in made.methods:
-            made.methods.setdefault(name, made.methods[value.id])
+        if isinstance(value, ast.Name) and value.id in cls.methods:
+            cls.methods.setdefault(name, cls.methods[value.id])
     for name, (value, init) in source.built.items():
-        if name not in made.attributes and name not in made.methods:
-            made.attributes[name] = _built(surface, home, source, value, init.args)
+        if name not in cls.attributes and name not in cls.methods:
+            cls.attributes[name] = _built(surface, home, source, value, init.args)
     for name, color in observed.methods_of(full).items():
-        if name not in made.methods and color in "agm":
-            made.methods[name] = Signature(color)  # made by a decorator or a metaclass
-    return made
+        if name not in cls.methods and color in "agm":
+            cls.methods[name] = Signature(color)  # made by a decorator or a metaclass
+    return cls
 
 
 def _built(surface: Surface, home: str, source: ClassSource, value: ast.expr, arguments: ast.arguments) -> Type:
@@ -102,9 +102,9 @@ def _built(surface: Surface, home: str, source: ClassSource, value: ast.expr, ar
                 if argument.arg == name and argument.annotation is not None:
                     return surface.kinds.annotations.read(home, argument.annotation, source.name)
         case ast.Call(func=ast.Name() | ast.Attribute() as maker):
-            made = surface.names.resolve(home, maker, source.name)
-            if made is not None and made.kind == "class":
-                return surface.kinds.annotations.named(made)
+            cls = surface.names.resolve(home, maker, source.name)
+            if cls is not None and cls.kind == "class":
+                return surface.kinds.annotations.named(cls)
         case _:
             pass
     return ANY
@@ -116,9 +116,9 @@ def _read_variables(surface: Surface, home: str, module: ModuleSource) -> None:
         surface.homes[f"{home}.{name}"] = (home, name)
     for name, value in module.values.items():
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Name | ast.Attribute):
-            made = surface.names.resolve(home, value.func)
-            if made is not None and made.kind == "class":
-                surface.variables[f"{home}.{name}"] = surface.kinds.annotations.named(made)
+            cls = surface.names.resolve(home, value.func)
+            if cls is not None and cls.kind == "class":
+                surface.variables[f"{home}.{name}"] = surface.kinds.annotations.named(cls)
                 surface.homes[f"{home}.{name}"] = (home, name)
 
 
@@ -126,30 +126,30 @@ def _read_exports(surface: Surface, home: str, module: ModuleSource) -> None:
     names = [*module.imports, *surface.names.exports(home)]
     names += [name for name, value in module.values.items() if isinstance(value, ast.Name | ast.Attribute)]
     for star in module.stars:
-        other = surface.names.modules.get(star)
-        if other is None:
+        star_source = surface.names.modules.get(star)
+        if star_source is None:
             continue
         listed = surface.names.exports(star)
-        names += listed if other.exports is not None else _all_names(surface.names, star, frozenset())
+        names += listed if star_source.exports is not None else _all_names(surface.names, star, frozenset())
     exported = set(surface.names.exports(home)) if module.exports is not None else None
     for name in dict.fromkeys(names):
         if name.startswith("_") or (exported is not None and name not in exported and not module.is_package):
             continue
-        found = surface.names.attribute(home, name)
-        if found is None or found.kind in {"value", "builtin"}:
+        definition = surface.names.attribute(home, name)
+        if definition is None or definition.kind in {"value", "builtin"}:
             continue
-        target = surface.kinds.annotations.renamed.get(found.name, found.name)
+        target = surface.kinds.annotations.renamed.get(definition.name, definition.name)
         if target != f"{home}.{name}":
             surface.exports[f"{home}.{name}"] = target
 
 
 def _all_names(names: Names, home: str, above: frozenset[str]) -> list[str]:
     module = names.modules[home]
-    found = [*module.classes, *module.functions, *module.imports]
+    all_names = [*module.classes, *module.functions, *module.imports]
     for star in module.stars:
         if star in names.modules and star not in above:
-            found += _all_names(names, star, above | {home})
-    return [name for name in found if not name.startswith("_") and "." not in name]
+            all_names += _all_names(names, star, above | {home})
+    return [name for name in all_names if not name.startswith("_") and "." not in name]
 
 
 def _settle_passed_on(surface: Surface) -> None:
@@ -158,7 +158,7 @@ def _settle_passed_on(surface: Surface) -> None:
     `def get(self, key): return self.execute_command(...)` is plain in a client whose `execute_command` is plain and a
     coroutine in one whose `execute_command` is async; both clients inherit the same `get`.
     """
-    for full, made in surface.classes.items():
+    for full, cls in surface.classes.items():
         lineage = [surface.classes[name] for name in _lineage(surface, full)]
         for name in dict.fromkeys(name for owner in lineage for name, sig in owner.methods.items() if sig.passes_on):
             sig = next(owner.methods[name] for owner in lineage if name in owner.methods)
@@ -166,13 +166,13 @@ def _settle_passed_on(surface: Surface) -> None:
                 continue
             color = _color_in(lineage, name, 0)
             if color is not None and color != sig.color:
-                made.methods[name] = sig.recolored(color)
+                cls.methods[name] = sig.recolored(color)
 
 
 def _lineage(surface: Surface, full: str) -> list[str]:
     renamed = surface.kinds.annotations.renamed
-    known = [renamed.get(found.name, found.name) for found in surface.kinds.lineage(full)]
-    return [name for name in known if name in surface.classes]
+    names = [renamed.get(definition.name, definition.name) for definition in surface.kinds.lineage(full)]
+    return [name for name in names if name in surface.classes]
 
 
 def _color_in(lineage: list[ClassSurface], name: str, depth: int) -> str | None:

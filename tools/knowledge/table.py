@@ -1,13 +1,12 @@
 """Find which part of a package's surface is worth keeping, and writes it in the form of a table."""
 
-import json
-import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tools.knowledge.annotations import Type
 from tools.knowledge.signatures import Signature
 from tools.knowledge.surface import ClassSurface, Surface
+from tools.knowledge.table_text import as_text
 from tools.knowledge.words import words_of
 from troth.analysis.knowledge import Class, Library, Module, Sig, Tables
 
@@ -31,10 +30,9 @@ def make_tables(surface: Surface, tops: frozenset[str], *, keep_plain: bool = Fa
 
 def write_table(path: Path, library: Library, tables: Tables) -> int:
     """Write the table of a package that stands among `tables`; gives its size in bytes."""
-    homes = sorted(library.modules)
-    head = {"source": library.source, "modules": homes, "words": words_of(library, tables)}
-    lines = (json.dumps(one, separators=(",", ":"), sort_keys=True) for one in (head, *map(library.module, homes)))
-    path.write_bytes(zlib.compress("\n".join(lines).encode("ascii"), 9))
+    modules = {home: library.module(home) for home in library.modules}
+    table = {"source": library.source, "modules": modules, "words": words_of(library, tables)}
+    path.write_bytes(as_text(table).encode("ascii"))
     return path.stat().st_size
 
 
@@ -71,35 +69,35 @@ class _Table:
         grown = True
         while grown:
             grown = False
-            for name, made in list(waiting.items()):
-                if self._class_leads(made):
+            for name, cls in list(waiting.items()):
+                if self._class_leads(cls):
                     self.leading.add(name)
                     del waiting[name]
                     grown = True
 
-    def _class_leads(self, made: ClassSurface) -> bool:
-        if any(self._leads(base) for base in made.bases):
+    def _class_leads(self, cls: ClassSurface) -> bool:
+        if any(self._leads(base) for base in cls.bases):
             return True
-        if any(self._sig_leads(sig) for sig in made.methods.values()):
+        if any(self._sig_leads(sig) for sig in cls.methods.values()):
             return True
-        return any(self._leads(given) for name, given in made.attributes.items() if not name.startswith("_"))
+        return any(self._leads(type_) for name, type_ in cls.attributes.items() if not name.startswith("_"))
 
     def _sig_leads(self, sig: Signature) -> bool:
         return bool(sig.color) or any(role in _STRONG_ROLES for _, role in sig.roles) or self._leads(sig.returns)
 
-    def _leads(self, given: Type) -> bool:
-        if given.name in _PROMISES or given.name in self.leading or given.name.startswith("collections.abc.Async"):
+    def _leads(self, type_: Type) -> bool:
+        if type_.name in _PROMISES or type_.name in self.leading or type_.name.startswith("collections.abc.Async"):
             return True
-        if "." in given.name and given.name not in self.surface.classes and self._foreign_leads(given.name):
+        if "." in type_.name and type_.name not in self.surface.classes and self._foreign_leads(type_.name):
             return True
-        return any(self._leads(arg) for arg in given.args)
+        return any(self._leads(arg) for arg in type_.args)
 
     def _foreign_leads(self, name: str) -> bool:
         if name not in self._foreign:
-            found = self.bundled.find(name) if not name.startswith(("typing.", "collections.")) else None
+            entry = self.bundled.find(name) if not name.startswith(("typing.", "collections.")) else None
             leads = False
-            if found is not None and found.kind == "class" and not self._is_own(name):
-                leads = not self.bundled.class_(found.name).get("s")
+            if entry is not None and entry.kind == "class" and not self._is_own(name):
+                leads = not self.bundled.class_(entry.name).get("s")
             self._foreign[name] = leads
         return self._foreign[name]
 
@@ -126,15 +124,15 @@ class _Table:
     def _mentioned(self, name: str) -> list[str]:
         if (sig := self.surface.functions.get(name)) is not None:
             return _names_in(sig.returns)
-        if (made := self.surface.classes.get(name)) is not None:
-            found = [base.name for base in made.bases] if name in self.leading or self.keep_plain else []
-            for method, sig in made.methods.items():
+        if (cls := self.surface.classes.get(name)) is not None:
+            names = [base.name for base in cls.bases] if name in self.leading or self.keep_plain else []
+            for method, sig in cls.methods.items():
                 if name in self.leading and self._is_shown(method, sig):
-                    found += _names_in(sig.returns)
-            for attribute, given in made.attributes.items():
+                    names += _names_in(sig.returns)
+            for attribute, type_ in cls.attributes.items():
                 if name in self.leading and not attribute.startswith("_"):
-                    found += _names_in(given)
-            return found
+                    names += _names_in(type_)
+            return names
         return _names_in(self.surface.variables[name])
 
     def _is_shown(self, method: str, sig: Signature) -> bool:
@@ -159,31 +157,31 @@ class _Table:
                 module["s"] = f"{module.get('s', '')} {local}".strip()
             else:
                 return
-        elif (made := self.surface.classes.get(name)) is not None:
-            self._module(home).setdefault("c", {})[local] = self._class(name, made)
-        elif self._leads(given := self.surface.variables[name]):
-            self._module(home).setdefault("v", {})[local] = given.written()
+        elif (cls := self.surface.classes.get(name)) is not None:
+            self._module(home).setdefault("c", {})[local] = self._class(name, cls)
+        elif self._leads(type_ := self.surface.variables[name]):
+            self._module(home).setdefault("v", {})[local] = type_.written()
         else:
             return
         self.written.add(name)
 
-    def _class(self, name: str, made: ClassSurface) -> Class:
+    def _class(self, name: str, cls: ClassSurface) -> Class:
         if name not in self.leading and not self.keep_plain:
             return {"s": 1}
         written: Class = {}
-        bases = [base.written().partition("[")[0] for base in made.bases if base.written()]
+        bases = [base.written().partition("[")[0] for base in cls.bases if base.written()]
         if bases:
             written["b"] = bases
         if name not in self.leading:
             written["s"] = 1
             return written
-        methods = {method: self._sig(sig) for method, sig in made.methods.items() if self._is_shown(method, sig)}
+        methods = {method: self._sig(sig) for method, sig in cls.methods.items() if self._is_shown(method, sig)}
         if methods:
             written["m"] = methods
         attributes = {
-            attribute: given.written()
-            for attribute, given in made.attributes.items()
-            if not attribute.startswith("_") and self._worth(given)
+            attribute: type_.written()
+            for attribute, type_ in cls.attributes.items()
+            if not attribute.startswith("_") and self._worth(type_)
         }
         if attributes:
             written["a"] = attributes
@@ -197,30 +195,30 @@ class _Table:
             {key: role for key, role in sig.roles if role != "any"},
         )
 
-    def _worth(self, given: Type) -> bool:
+    def _worth(self, type_: Type) -> bool:
         """Whether a type tells a checker something: it leads on, or is a class of this package."""
-        return self._leads(given) or any(
-            name in self.surface.classes or name == "typing.Self" for name in _names_in(given)
+        return self._leads(type_) or any(
+            name in self.surface.classes or name == "typing.Self" for name in _names_in(type_)
         )
 
     def _write_export(self, alias: str, target: str, homes: set[str]) -> None:
         home, _, local = alias.rpartition(".")
         if not _is_public(home) or not self._is_own(home):
             return
-        known = target in self.written
+        is_tabled = target in self.written
         if not self._is_own(target):
-            found = self.bundled.find(target)
-            known = found is not None and (
-                found.kind == "module" or self._foreign_leads(target) or bool(found.sig and found.sig[0])
+            entry = self.bundled.find(target)
+            is_tabled = entry is not None and (
+                entry.kind == "module" or self._foreign_leads(target) or bool(entry.sig and entry.sig[0])
             )
         elif target in self.surface.names.modules:
-            known = target in homes
-        if known:
+            is_tabled = target in homes
+        if is_tabled:
             self._module(home).setdefault("x", {})[local] = target
 
 
-def _names_in(given: Type) -> list[str]:
-    return [given.name, *(name for arg in given.args for name in _names_in(arg))]
+def _names_in(type_: Type) -> list[str]:
+    return [type_.name, *(name for arg in type_.args for name in _names_in(arg))]
 
 
 def _is_public(module: str) -> bool:

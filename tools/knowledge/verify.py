@@ -18,25 +18,25 @@ def resolve(dotted: str) -> tuple[object, object, list[str]]:
     """The object, the class it was reached through (or None), and every name it is known by."""
     parts = dotted.split(".")
     reached: object = None
-    rest: list[str] = []
+    attributes: list[str] = []
     for count in range(len(parts), 0, -1):
         try:
             reached = importlib.import_module(".".join(parts[:count]))
         except ImportError:
             continue
-        rest = parts[count:]
+        attributes = parts[count:]
         break
     else:
         raise LookupError(f"no module of {dotted!r} can be imported")
     owner: object = None
-    for part in rest:
+    for part in attributes:
         owner = reached if isinstance(reached, type) else None
         reached = getattr(reached, part)
     names = [dotted]
     if isinstance(owner, type):
-        names.append(f"{owner.__module__}.{owner.__qualname__}.{rest[-1]}")
-        definer = next((base for base in owner.__mro__ if rest[-1] in vars(base)), owner)
-        names.append(f"{definer.__module__}.{definer.__qualname__}.{rest[-1]}")
+        names.append(f"{owner.__module__}.{owner.__qualname__}.{attributes[-1]}")
+        definer = next((base for base in owner.__mro__ if attributes[-1] in vars(base)), owner)
+        names.append(f"{definer.__module__}.{definer.__qualname__}.{attributes[-1]}")
     else:
         home, qualified = getattr(reached, "__module__", None), getattr(reached, "__qualname__", None)
         if isinstance(home, str) and isinstance(qualified, str) and "<" not in qualified:
@@ -55,7 +55,7 @@ def answer(name: str, parameters: list[str]) -> dict[str, object]:
     return {"names": names}
 
 
-def missing_parameter(thing: object, owner: object, wanted: list[str]) -> str:
+def missing_parameter(thing: object, owner: object, expected: list[str]) -> str:
     """What is wrong with the wanted parameters: a position and a name must be the same one; empty if nothing is."""
     try:
         parameters = list(inspect.signature(thing).parameters.values())  # type: ignore[arg-type]
@@ -65,7 +65,7 @@ def missing_parameter(thing: object, owner: object, wanted: list[str]) -> str:
     if owner is not None and inspect.isfunction(thing) and not isinstance(written, staticmethod):
         parameters = parameters[1:]
     kinds = {parameter.kind for parameter in parameters}
-    names = [word for word in wanted if not word.isdigit() and word != "*"]
+    names = [word for word in expected if not word.isdigit() and word != "*"]
     for name in names:
         place = next((place for place, parameter in enumerate(parameters) if parameter.name == name), None)
         if place is None:
@@ -73,9 +73,9 @@ def missing_parameter(thing: object, owner: object, wanted: list[str]) -> str:
                 continue
             return f"it has no parameter {name!r}; it has {', '.join(parameter.name for parameter in parameters)}"
         if (
-            wanted[0].isdigit()
+            expected[0].isdigit()
             and parameters[place].kind is not inspect.Parameter.KEYWORD_ONLY
-            and place != int(wanted[0])
+            and place != int(expected[0])
         ):
             return f"parameter {name!r} is at position {place}"
     return ""

@@ -19,12 +19,12 @@ _PROTOCOL = {"__aenter__", "__aiter__", "__new__"}  # of what can be entered, an
 def words_of(library: Library, tables: Tables) -> dict[str, str]:
     """The words of a package that stands among `tables`, by the letters of all that they mean (`Word`)."""
     modules = [(home, module) for home in library.modules if (module := library.module(home)) is not None]
-    classes = [(home, name, known) for home, module in modules for name, known in module.get("c", {}).items()]
-    methods = [(name, sig) for _, _, known in classes for name, sig in known.get("m", {}).items()]
+    classes = [(home, name, cls) for home, module in modules for name, cls in module.get("c", {}).items()]
+    methods = [(name, sig) for _, _, cls in classes for name, sig in cls.get("m", {}).items()]
     plain = {name for name, sig in methods if not set(sig[0]) & set("agmow")}
     coroutines = _coroutine_methods(classes) - plain
     native = {
-        name for home, owner, known in classes if not is_called_async(f"{home}.{owner}") for name in known.get("m", ())
+        name for home, owner, cls in classes if not is_called_async(f"{home}.{owner}") for name in cls.get("m", ())
     }
     meanings: dict[Word, Collection[str]] = {
         "p": _promising([module for _, module in modules], "agmw"),
@@ -48,12 +48,12 @@ def words_of(library: Library, tables: Tables) -> dict[str, str]:
 
 def _coroutine_methods(classes: list[_InModule]) -> set[str]:
     # The methods of a class with nothing async in it are left out of the table: `Models` beside `AsyncModels`.
-    plain = {owner for _, owner, known in classes if known.get("s")}
+    plain = {owner for _, owner, cls in classes if cls.get("s")}
     return {
         name
-        for home, owner, known in classes
+        for home, owner, cls in classes
         if not (_SAYS_ASYNC.search(f"{home}.{owner}") and _SAYS_ASYNC.sub("", owner) in plain)
-        for name, sig in known.get("m", {}).items()
+        for name, sig in cls.get("m", {}).items()
         if "a" in sig[0] and "p" not in sig[0]
     }
 
@@ -64,8 +64,8 @@ def _promising(modules: list[Module], letters: str) -> set[str]:
     names: set[str] = set()
     for module in modules:
         names.update(name for name, sig in module.get("f", {}).items() if not kinds.isdisjoint(sig[0]))
-        for known in module.get("c", {}).values():
-            for name, sig in known.get("m", {}).items():
+        for cls in module.get("c", {}).values():
+            for name, sig in cls.get("m", {}).items():
                 if sig[0] and (not kinds.isdisjoint(sig[0]) or ("w" in kinds and sig[1].startswith(_WAITING))):
                     names.add(name)
     for module in modules:
@@ -77,16 +77,16 @@ def _promising(modules: list[Module], letters: str) -> set[str]:
 
 def _only_async(modules: list[Module], in_modules: list[_InModule], tables: Tables) -> set[str]:
     """The last names of classes that only `async` can enter or loop over, and of those who make them."""
-    classes = {f"{home}.{name}": known for home, name, known in in_modules}
-    found = {name for name, known in classes.items() if not PLAIN_TWINS.keys().isdisjoint(known.get("m", ()))}
-    below = found
+    classes = {f"{home}.{name}": cls for home, name, cls in in_modules}
+    candidates = {name for name, cls in classes.items() if not PLAIN_TWINS.keys().isdisjoint(cls.get("m", ()))}
+    below = candidates
     while below:
-        below = {name for name, known in classes.items() if not found.isdisjoint(known.get("b", ()))} - found
-        found |= below
-    only = {name for name in found if any(tables.is_only_async(name, how) for how in PLAIN_TWINS)}
+        below = {name for name, cls in classes.items() if not candidates.isdisjoint(cls.get("b", ()))} - candidates
+        candidates |= below
+    only = {name for name in candidates if any(tables.is_only_async(name, how) for how in PLAIN_TWINS)}
     names = {name.rpartition(".")[2] for name in only}
     for module in modules:
         names.update(name for name, sig in module.get("f", {}).items() if sig[1].partition("[")[0] in only)
-        for known in module.get("c", {}).values():
-            names.update(name for name, sig in known.get("m", {}).items() if sig[1].partition("[")[0] in only)
+        for cls in module.get("c", {}).values():
+            names.update(name for name, sig in cls.get("m", {}).items() if sig[1].partition("[")[0] in only)
     return names - _PROTOCOL

@@ -17,21 +17,21 @@ _SHOWN = 40  # differences
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what is asked; the answer is the exit code."""
-    asked = _parser().parse_args(arguments)
-    if asked.command == "checkout":
-        check_out(asked.repositories.resolve(), asked.trees.resolve())
+    options = _parser().parse_args(arguments)
+    if options.command == "checkout":
+        check_out(options.repositories.resolve(), options.trees.resolve())
         return 0
-    if asked.flavor is not None and is_compiled() != (asked.flavor == "compiled"):
-        print(f"Troth is not {asked.flavor} here, so nothing was compared. Check PYTHONPATH.", file=sys.stderr)
+    if options.flavor is not None and is_compiled() != (options.flavor == "compiled"):
+        print(f"Troth is not {options.flavor} here, so nothing was compared. Check PYTHONPATH.", file=sys.stderr)
         return 2
-    golden = asked.golden or (GOLDEN if asked.trees is None else _beside(asked.trees.resolve()))
-    if asked.command == "compare" and not golden.is_file():
+    golden = options.golden or (GOLDEN if options.trees is None else _beside(options.trees.resolve()))
+    if options.command == "compare" and not golden.is_file():
         print(f"There is no record {str(golden)!r}. Write one with `record`, before the change.", file=sys.stderr)
         return 2
     started = time.monotonic()
-    rows = list(record_programs() if asked.trees is None else record_trees(asked.trees.resolve()))
+    rows = list(record_programs() if options.trees is None else record_trees(options.trees.resolve()))
     summary = f"{_counted(rows)}, {'compiled' if is_compiled() else 'plain'}, {time.monotonic() - started:.0f} s"
-    if asked.command == "record":
+    if options.command == "record":
         write(golden, rows)
         print(f"recorded in {golden}: {summary}")
         return 0

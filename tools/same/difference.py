@@ -39,7 +39,7 @@ def _in_section(name: str, old: list[Row] | None, new: list[Row] | None) -> Iter
     if not before and not after:
         yield f"{name}: the same findings in another order"
     for row in before:
-        match = next((other for other in after if _identity(other) == _identity(row)), None)
+        match = next((candidate for candidate in after if _identity(candidate) == _identity(row)), None)
         if match is None:
             yield f"{name}: - {_line(row)}"
         else:
@@ -49,9 +49,9 @@ def _in_section(name: str, old: list[Row] | None, new: list[Row] | None) -> Iter
         yield f"{name}: + {_line(row)}"
 
 
-def _only_in(rows: list[Row], others: list[Row]) -> list[Row]:
-    """The rows that the others do not have, or not as often."""
-    unmatched = Counter(map(_text, others))
+def _only_in(rows: list[Row], counterparts: list[Row]) -> list[Row]:
+    """The rows that their counterparts do not have, or not as often."""
+    unmatched = Counter(map(_text, counterparts))
     only = []
     for row in rows:
         if unmatched[_text(row)]:

@@ -65,10 +65,10 @@ def reported_in_tree(tree: Path) -> list[Row]:
     # No environment that happens to be active may be read.
     env = {name: value for name, value in os.environ.items() if name not in {"VIRTUAL_ENV", "CONDA_PREFIX"}}
     env["PYTHONPATH"] = str(Path(troth.__file__).resolve().parents[1])
-    done = subprocess.run(command, cwd=tree, env=env, capture_output=True, text=True, check=False)
-    if done.returncode not in {0, _FOUND}:
-        raise RuntimeError(f"`troth check` failed in {tree} (exit code {done.returncode}):\n{done.stderr}")
-    rows: list[Row] = json.loads(done.stdout)["findings"]
+    process = subprocess.run(command, cwd=tree, env=env, capture_output=True, text=True, check=False)
+    if process.returncode not in {0, _FOUND}:
+        raise RuntimeError(f"`troth check` failed in {tree} (exit code {process.returncode}):\n{process.stderr}")
+    rows: list[Row] = json.loads(process.stdout)["findings"]
     return rows
 
 

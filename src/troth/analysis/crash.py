@@ -55,9 +55,9 @@ def contained(error: Exception, path: str, cost: str, *, line: int = 1, rule: st
 def sentence(crash: Crash) -> str:
     """One line that says what was not done, why, and how to report it."""
     message = f": {crash.message}" if crash.message else ""
-    others = "" if not crash.others else f", and in {crash.others:,} other place" + ("s" if crash.others > 1 else "")
+    more = "" if not crash.others else f", and in {crash.others:,} other place" + ("s" if crash.others > 1 else "")
     return (
-        f"{crash.cost} ({crash.error} at {crash.place}{message}){others}; "
+        f"{crash.cost} ({crash.error} at {crash.place}{message}){more}; "
         "this is a bug in Troth, and `troth explain TR000` tells how to report it"
     )
 
@@ -70,12 +70,14 @@ def line_of(crash: Crash, shown: Callable[[str], str]) -> str:
 
 def kinds(crashes: Iterable[Crash]) -> set[tuple[str, str, str]]:
     """What tells one bug from another."""
-    return {(one.rule, one.error, one.place) for one in crashes}
+    return {(crash.rule, crash.error, crash.place) for crash in crashes}
 
 
 def grouped(crashes: Iterable[Crash]) -> tuple[Crash, ...]:
     """One of each kind, with the number of the others: one bug may show in every file."""
     groups: dict[tuple[str, str, str], dict[tuple[str, int, str], Crash]] = {}
-    for one in crashes:
-        groups.setdefault((one.rule, one.error, one.place), {}).setdefault((one.path, one.line, one.cost), one)
+    for crash in crashes:
+        groups.setdefault((crash.rule, crash.error, crash.place), {}).setdefault(
+            (crash.path, crash.line, crash.cost), crash
+        )
     return tuple(next(iter(group.values()))._replace(others=len(group) - 1) for group in groups.values())

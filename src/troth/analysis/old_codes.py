@@ -36,9 +36,9 @@ def hint(old: Iterable[OldCode]) -> str:
     different = list(dict.fromkeys(old))
     if not different:
         return ""
-    first, others = different[0], different[1:]
-    places = "1 more place uses" if len(others) == 1 else f"{len(others):,} more places use"
-    more = f"; {places} an old code" if others else ""
+    first, further = different[0], different[1:]
+    places = "1 more place uses" if len(further) == 1 else f"{len(further):,} more places use"
+    more = f"; {places} an old code" if further else ""
     return (
         f"Codes of rules start with `TR` now: `{first.code}` ({first.place}) means `{current(first.code)}`{more}. "
         "Old codes are understood until 1.0.\n"

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from troth.analysis.check.downgrade import without_crowds
 from troth.analysis.findings import Finding, Span
+from troth.analysis.findings.downgrade import without_crowds
 
 if TYPE_CHECKING:
     from troth.analysis.crash import Crash

@@ -34,8 +34,8 @@ class Selection(NamedTuple):
 
 def _best(words: Sequence[str], code: str, name: str) -> int:
     """How exactly one of the words means the rule: the length of the code it names, or -1 for not at all."""
-    found = [len(code) if word == name else len(word) for word in words if word == name or code.startswith(word)]
-    return max(found, default=-1)
+    lengths = [len(code) if word == name else len(word) for word in words if word == name or code.startswith(word)]
+    return max(lengths, default=-1)
 
 
 def meant(word: str) -> str:
@@ -50,13 +50,13 @@ def check_names(
 
     `where` says who wrote them, and `place`, for those of a file, where in it one of them stands.
     """
-    known = set(rules.values())
+    names = set(rules.values())
     tidy = []
     for word in words:
         code = _GROUPS.get(word) or current(word.upper())
-        if word in known:
+        if word in names:
             tidy.append(word)
-        elif word and any(one.startswith(code) for one in rules):
+        elif word and any(rule_code.startswith(code) for rule_code in rules):
             tidy.append(code)
         else:
             raise MisuseError(

@@ -69,7 +69,7 @@ class Settings(NamedTuple):
 
     def or_else(self, wider: "Settings") -> "Settings":
         """These settings, with those of a wider folder where these say nothing."""
-        both: dict[str, Any] = {one: _either(getattr(self, one), getattr(wider, one)) for one in _NAMES}
+        both: dict[str, Any] = {name: _either(getattr(self, name), getattr(wider, name)) for name in _NAMES}
         return Settings(files=self.files + wider.files, **both)
 
     def place_of(self, word: str) -> str:
@@ -97,10 +97,10 @@ class _Place(NamedTuple):
 
         header = ""
         for number, line in enumerate(self.text.splitlines(), 1):
-            if found := re.match(r"\s*\[\[?([^\]]+)\]", line):
-                header = path = _unquoted(found[1])
-            elif found := re.match(r"\s*([^#=]+?)\s*=", line):
-                path = f"{header}.{_unquoted(found[1])}".strip(".")
+            if match := re.match(r"\s*\[\[?([^\]]+)\]", line):
+                header = path = _unquoted(match[1])
+            elif match := re.match(r"\s*([^#=]+?)\s*=", line):
+                path = f"{header}.{_unquoted(match[1])}".strip(".")
             else:
                 continue
             if f"{path}.".startswith(f"{self.table}.".lstrip(".")) and f".{key}." in f".{path}.":
@@ -121,24 +121,24 @@ def _unquoted(name: str) -> str:
 def settings_in(folder: Path) -> Settings | None:
     """The settings that stand in `folder` itself, if there are any."""
     for name in FILES:
-        found = read_settings(folder / name)
-        if found is not None:
-            return found
+        settings = read_settings(folder / name)
+        if settings is not None:
+            return settings
     return None
 
 
-def find_settings(start: Path, known: dict[str, Settings] | None = None) -> Settings:
+def find_settings(start: Path, by_folder: dict[str, Settings] | None = None) -> Settings:
     """Gather the settings from `start` upwards: for each key the nearest file that has it wins.
 
-    `known` is what whoever asks for many folders of one tree has found already, by folder; it is added to.
+    `by_folder` has what was read already, for whoever asks for many folders of one tree; it is added to.
     """
-    known = {} if known is None else known
+    by_folder = {} if by_folder is None else by_folder
     name = str(start)
-    if name not in known:
+    if name not in by_folder:
         own = settings_in(start)
-        wider = Settings() if start.parent == start else find_settings(start.parent, known)
-        known[name] = wider if own is None else own.or_else(wider)
-    return known[name]
+        wider = Settings() if start.parent == start else find_settings(start.parent, by_folder)
+        by_folder[name] = wider if own is None else own.or_else(wider)
+    return by_folder[name]
 
 
 def read_settings(file: Path, *, whole: bool | None = None) -> Settings | None:
@@ -228,8 +228,8 @@ def _nearest(key: str, file: str) -> str:
             "In `troth.toml` the settings stand by themselves, without the `[tool.troth]` that `pyproject.toml` needs."
         )
     near = get_close_matches(key.replace("_", "-"), KEYS, n=1, cutoff=0.75)
-    known = f"The settings are: {', '.join(KEYS)}."
-    return f"Did you mean {near[0]!r}? {known}" if near else known
+    listing = f"The settings are: {', '.join(KEYS)}."
+    return f"Did you mean {near[0]!r}? {listing}" if near else listing
 
 
 def _inner(value: object, *keys: str) -> object:
@@ -242,12 +242,12 @@ def _line_in(message: str, data: bytes) -> int:
     """The line that a complaint of the TOML reader names; it calls the last one the end of the document."""
     import re
 
-    found = re.search(r"line (\d+)", message)
-    return int(found[1]) if found else max(1, len(data.splitlines()))
+    match = re.search(r"line (\d+)", message)
+    return int(match[1]) if match else max(1, len(data.splitlines()))
 
 
 def _texts(key: str, value: object, place: _Place) -> tuple[str, ...]:
-    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return tuple(value)
     raise place.wrong(key, f"`{key}` is {value!r}; it must be a list of strings.", f'Write `{key} = ["…", "…"]`.')
 
@@ -281,7 +281,7 @@ def _patterns(key: str, value: object, place: _Place) -> Patterns:
 
 
 def _paths(key: str, value: object, place: _Place) -> tuple[Path, ...]:
-    return tuple(place.file.parent / one for one in _texts(key, value, place))
+    return tuple(place.file.parent / path for path in _texts(key, value, place))
 
 
 def _python(key: str, value: object, place: _Place) -> str:

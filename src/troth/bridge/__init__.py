@@ -8,8 +8,12 @@ color_of, overrides, explain   what will happen, before it does
 
 from troth.bridge._aiterate import aiterate
 from troth.bridge._call import call
-from troth.bridge._classify import Verdict as Verdict
-from troth.bridge._classify import color_of
+from troth.bridge._color.classify import Verdict as Verdict
+from troth.bridge._color.classify import color_of
+from troth.bridge._color.overrides import Override as Override
+from troth.bridge._color.overrides import overrides
+from troth.bridge._crossing.strategy import Explanation as Explanation
+from troth.bridge._crossing.strategy import Way as Way
 from troth.bridge._enter import enter
 from troth.bridge._errors import (
     BlockedLoopError,
@@ -26,12 +30,8 @@ from troth.bridge._errors import (
 from troth.bridge._explain import explain
 from troth.bridge._facade import aio, sync
 from troth.bridge._iterate import iterate
-from troth.bridge._overrides import Override as Override
-from troth.bridge._overrides import overrides
 from troth.bridge._portal import Portal
 from troth.bridge._run import run
-from troth.bridge._strategy import Explanation as Explanation
-from troth.bridge._strategy import Way as Way
 
 __all__ = [
     "BlockedLoopError",

@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
 from typing import TypeVar, TypeVarTuple, cast, overload
 
-from troth.bridge._classify import classify
-from troth.bridge._context import bring_back, take_along
+from troth.bridge._color.classify import classify
+from troth.bridge._crossing.context import bring_back, take_along
+from troth.bridge._crossing.home import SenderHome, working_for
 from troth.bridge._errors import InterpreterExitError, NotRunnableError
-from troth.bridge._home import SenderHome, working_for
-from troth.bridge._workers import at_work, pool
+from troth.bridge._threads.workers import at_work, pool
 from troth.color import Color
 
 __all__ = ["call"]
@@ -101,7 +101,7 @@ async def _in_worker(fn: Callable[..., object], args: tuple[object, ...]) -> obj
             workers.slots.give_back()
 
     try:
-        done = loop.run_in_executor(workers.threads, at_work, work)
+        finished = loop.run_in_executor(workers.threads, at_work, work)
     except RuntimeError as refused:
         workers.slots.give_back()
         raise InterpreterExitError(
@@ -110,23 +110,23 @@ async def _in_worker(fn: Callable[..., object], args: tuple[object, ...]) -> obj
         ) from refused
     cancelled: asyncio.CancelledError | None = None
     try:
-        await asyncio.shield(done)
+        await asyncio.shield(finished)
     except asyncio.CancelledError as request:
         cancelled = request
         home.cancel()
-        await _until(done)
+        await _until(finished)
     bring_back(context)
     return job.outcome(cancelled)
 
 
-async def _until(done: asyncio.Future[None]) -> None:
+async def _until(finished: asyncio.Future[None]) -> None:
     """Wait for a thread that cannot be stopped, whoever else asks for it to be: it was told, and once is enough."""
     anyio = sys.modules.get("anyio")
     # anyio repeats a cancellation in every turn of the loop until the task ends, except through a shield.
     with anyio.CancelScope(shield=True) if anyio is not None else nullcontext():
-        while not done.done():
+        while not finished.done():
             try:
-                await asyncio.shield(done)
+                await asyncio.shield(finished)
             except asyncio.CancelledError:
                 continue
 

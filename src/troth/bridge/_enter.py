@@ -49,8 +49,8 @@ class _Entered(AbstractContextManager[T, bool | None], Generic[T]):
         resident = self._residents.pop()
         try:
             suppressed: bool | None = resident.ask(lambda: self._manager.__aexit__(kind, error, traceback))
-        except LeftEarly as left:
-            reason = left.reason
+        except LeftEarly as departure:
+            reason = departure.reason
         else:
             return suppressed
         finally:

@@ -2,8 +2,8 @@
 
 from typing import Literal, overload
 
-from troth.bridge._classify import Verdict, classify
-from troth.bridge._strategy import Explanation, choose, last_choice
+from troth.bridge._color.classify import Verdict, classify
+from troth.bridge._crossing.strategy import Explanation, choose, last_choice
 
 __all__ = ["explain"]
 

@@ -10,7 +10,7 @@ from functools import partial
 from typing import ParamSpec, TypeVar
 
 from troth.bridge._call import call
-from troth.bridge._classify import classify
+from troth.bridge._color.classify import classify
 from troth.bridge._errors import NotRunnableError
 from troth.bridge._run import run
 

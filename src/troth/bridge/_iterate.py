@@ -44,8 +44,8 @@ class Iteration(Iterator[T], Generic[T]):
         except StopAsyncIteration:
             self._end()
             raise StopIteration from None
-        except LeftEarly as left:
-            reason = left.reason
+        except LeftEarly as departure:
+            reason = departure.reason
         except WrongThreadError:
             raise
         except BaseException:

@@ -12,12 +12,12 @@ import threading
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from troth.bridge._context import bring_back, take_along
+from troth.bridge._crossing.context import bring_back, take_along
+from troth.bridge._crossing.strategy import Choice, Way, choose
 from troth.bridge._errors import WrongThreadError
-from troth.bridge._loop import ThreadLoop
-from troth.bridge._loop_pool import lease, lease_again
+from troth.bridge._loops.loop import ThreadLoop
+from troth.bridge._loops.loop_pool import lease, lease_again
 from troth.bridge._run import go, run_on
-from troth.bridge._strategy import Choice, Way, choose
 
 __all__ = ["LeftEarly", "LongLivedTask"]
 
@@ -56,8 +56,8 @@ class LongLivedTask:
     def can_be_asked(self) -> bool:
         """It lives, and this is a thread it can be asked from."""
         if self._task is None or self._task.done():
-            here = choose().explanation.way
-            return self._choice is not None and self._choice.explanation.way is here is Way.GREENBACK
+            way = choose().explanation.way
+            return self._choice is not None and self._choice.explanation.way is way is Way.GREENBACK
         is_shared = self._choice is not None and self._choice.home is not None
         return is_shared or threading.get_ident() == self._thread
 
@@ -137,13 +137,13 @@ class LongLivedTask:
         while True:
             try:
                 assert self._wish is not None
-                wanted = await self._wish
-            except asyncio.CancelledError as request:
-                await self._farewell(request)
+                posted = await self._wish
+            except asyncio.CancelledError as posted:
+                await self._farewell(posted)
                 return
-            if wanted is None:
+            if posted is None:
                 return
-            wish, answer = wanted
+            wish, answer = posted
             self._wish = loop.create_future()
             try:
                 answer.set_result((True, await wish()))

@@ -10,19 +10,19 @@ from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from typing import Any, Self, TypeVar, TypeVarTuple, overload
 
-from troth.bridge._blocked import PATIENCE, endless, name_of, report
+from troth.bridge._crossing.blocked import PATIENCE, endless, name_of, report
+from troth.bridge._crossing.handoff import Handoff
+from troth.bridge._crossing.home import home_of_this_thread
+from troth.bridge._crossing.strategy import choose
+from troth.bridge._crossing.to_coroutine import check_seconds, close_refused, to_coroutine
 from troth.bridge._errors import InterpreterExitError, LoopGoneError, PortalClosedError
-from troth.bridge._handoff import Handoff
-from troth.bridge._home import home_of_this_thread
-from troth.bridge._idle_loop import IdleLoop
-from troth.bridge._interrupt import catch_interrupts
-from troth.bridge._loop import is_exiting
-from troth.bridge._loop_pool import lease
-from troth.bridge._loop_thread import LoopThread
+from troth.bridge._loops.idle_loop import IdleLoop
+from troth.bridge._loops.interrupt import catch_interrupts
+from troth.bridge._loops.loop import is_exiting
+from troth.bridge._loops.loop_pool import lease
+from troth.bridge._loops.loop_thread import LoopThread
 from troth.bridge._run import refuse_blocking, run_on
-from troth.bridge._strategy import choose
-from troth.bridge._to_coroutine import check_seconds, close_refused, to_coroutine
-from troth.bridge._waiting_threads import anybody_else_awake
+from troth.bridge._threads.waiting_threads import anybody_else_awake
 from troth.bridge._where import doing
 
 __all__ = ["Portal"]

@@ -6,17 +6,17 @@ import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar, TypeVarTuple, cast, overload
 
-from troth.bridge._blocked import BlockedLoop, endless, name_of
-from troth.bridge._context import bring_back, take_along
-from troth.bridge._drive import drive, outcome
+from troth.bridge._crossing.blocked import BlockedLoop, endless, name_of
+from troth.bridge._crossing.context import bring_back, take_along
+from troth.bridge._crossing.handoff import within
+from troth.bridge._crossing.home import run_at_home
+from troth.bridge._crossing.strategy import Choice, Explanation, Way, choose, record
+from troth.bridge._crossing.to_coroutine import check_seconds, close_refused, to_coroutine
 from troth.bridge._errors import BlockedLoopError, InterpreterExitError, RunTimeoutError
-from troth.bridge._handoff import within
-from troth.bridge._home import run_at_home
-from troth.bridge._leftovers import settle
-from troth.bridge._loop import ThreadLoop
-from troth.bridge._loop_pool import lease, release
-from troth.bridge._strategy import Choice, Explanation, Way, choose, record
-from troth.bridge._to_coroutine import check_seconds, close_refused, to_coroutine
+from troth.bridge._loops.drive import drive, outcome
+from troth.bridge._loops.leftovers import settle
+from troth.bridge._loops.loop import ThreadLoop
+from troth.bridge._loops.loop_pool import lease, release
 from troth.bridge._where import caller
 
 __all__ = ["go", "refuse_blocking", "run", "run_on"]

@@ -1,4 +1,4 @@
-"""Find which commands there are and carries one of them out.
+"""Find which commands there are, and carry one of them out.
 
 Only the module of the command that was asked for is imported. A new command is a module with a `COMMAND` and one line
 in `COMMANDS`; a test holds the summaries here and in the modules together.
@@ -21,24 +21,26 @@ from troth.errors import InternalError, MisuseError, RunError
 __all__ = ["COMMANDS", "load", "parser_of", "run"]
 
 COMMANDS: dict[str, tuple[str, str]] = {
-    "check": ("troth.cli.check", "find calls that never happen"),
-    "fix": ("troth.cli.fix", "repair what check finds"),
-    "recolor": ("troth.cli.recolor", "change the color of a function or a class, with every call"),
-    "explain": ("troth.cli.explain", "tell about a rule, or find the calls behind a log"),
-    "lsp": ("troth.cli.lsp", "serve editors: findings, repairs and reasons while you type"),
-    "mutate": ("troth.cli.mutate", "plant sync/async mismatches in a copy and see who notices"),
-    "init": ("troth.cli.init", "write a first workflow that runs"),
-    "validate": ("troth.cli.validate", "check workflows without running them"),
-    "run": ("troth.cli.run", "run a workflow durably"),
-    "runs": ("troth.cli.runs", "look at runs and go on with them"),
-    "worker": ("troth.cli.worker", "carry on runs that wait, sleep or were orphaned"),
-    "conversations": ("troth.cli.conversations", "look at what agents were told, said and did"),
-    "session": ("troth.cli.session", "look at governed sessions, and stop them or their agents"),
-    "audit": ("troth.cli.audit", "show, verify and export the audit trail of sessions"),
-    "store": ("troth.cli.store", "move a store to PostgreSQL, or check what it holds"),
-    "chat": ("troth.cli.chat", "talk with an agent; background work reports back"),
-    "jobs": ("troth.cli.jobs", "look at commands in the background"),
-    "outbox": ("troth.cli.outbox", "look at results that are owed"),
+    "check": ("troth.cli.analysis.check", "find calls that never happen"),
+    "fix": ("troth.cli.analysis.fix", "repair what check finds"),
+    "recolor": ("troth.cli.analysis.recolor", "change the color of a function or a class, with every call"),
+    "explain": ("troth.cli.analysis.explain", "tell about a rule, or find the calls behind a log"),
+    "lsp": ("troth.cli.analysis.lsp", "serve editors: findings, repairs and reasons while you type"),
+    "mutate": ("troth.cli.analysis.mutate", "plant sync/async mismatches in a copy and see who notices"),
+    "init": ("troth.cli.runtime.init", "write a first workflow that runs"),
+    "validate": ("troth.cli.runtime.validate", "check workflows without running them"),
+    "run": ("troth.cli.runtime.run", "run a workflow durably"),
+    "runs": ("troth.cli.runtime.runs", "look at runs and go on with them"),
+    "worker": ("troth.cli.runtime.worker", "carry on runs that wait, sleep or were orphaned"),
+    "conversations": ("troth.cli.runtime.conversations", "look at what agents were told, said and did"),
+    "session": ("troth.cli.runtime.session", "look at governed sessions, and stop them or their agents"),
+    "audit": ("troth.cli.runtime.audit", "show, verify and export the audit trail of sessions"),
+    "store": ("troth.cli.runtime.store", "move a store to PostgreSQL, or check what it holds"),
+    "chat": ("troth.cli.runtime.chat", "talk with an agent; background work reports back"),
+    "serve": ("troth.cli.serve", "serve runs, conversations and promises over HTTP"),
+    "keys": ("troth.cli.keys", "make, list and revoke the keys of a server"),
+    "jobs": ("troth.cli.runtime.jobs", "look at commands in the background"),
+    "outbox": ("troth.cli.runtime.outbox", "look at results that are owed"),
     "completion": ("troth.cli.completion", "print the completion script for a shell"),
 }
 
@@ -66,15 +68,15 @@ class _Parser(argparse.ArgumentParser):
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> argparse.Namespace:
         """Read the arguments; where other linters have the options that are left over, say what to write instead."""
-        found, rest = self.parse_known_args(args, namespace)
-        if rest:
-            from troth.cli.foreign_options import hint_for
+        parsed, unknown_words = self.parse_known_args(args, namespace)
+        if unknown_words:
+            from troth.cli.analysis.foreign_options import hint_for
 
             is_linter = self.prog in ("troth check", "troth fix")
-            advice = (hint_for(rest) if is_linter else "") or f"`{self.prog} --help` shows how it is used."
-            unknown = " ".join(rest)
+            advice = (hint_for(unknown_words) if is_linter else "") or f"`{self.prog} --help` shows how it is used."
+            unknown = " ".join(unknown_words)
             raise MisuseError(f"{self.prog}: unrecognized arguments: {unknown}\nNothing was done.\n{advice}")
-        return found
+        return parsed
 
     def error(self, message: str) -> NoReturn:
         raise MisuseError(f"{self.prog}: {message}\nNothing was done.\n`{self.prog} --help` shows how it is used.")
@@ -151,10 +153,10 @@ def _dispatch(argv: Sequence[str]) -> int:
     if not argv:
         sys.stderr.write(overview())
         return Exit.MISUSE
-    name, *rest = argv
+    name, *words = argv
     if name in ("-h", "--help", "help"):
-        if rest and rest[0] in COMMANDS:
-            return _dispatch([rest[0], "--help"])
+        if words and words[0] in COMMANDS:
+            return _dispatch([words[0], "--help"])
         sys.stdout.write(overview())
         return Exit.CLEAN
     if name in ("-V", "--version"):
@@ -164,7 +166,7 @@ def _dispatch(argv: Sequence[str]) -> int:
         raise MisuseError(_unknown(name))
     command = load(name)
     parser = parser_of(name, command)
-    args = parser.parse_args([*words_from_environment(parser, (*command.variables, "--color"), rest), *rest])
+    args = parser.parse_args([*words_from_environment(parser, (*command.variables, "--color"), words), *words])
     choose_color(args.color)
     return command.run(args)
 
@@ -174,8 +176,8 @@ def _unknown(name: str) -> str:
 
     near = get_close_matches(name, COMMANDS, n=1, cutoff=0.7)
     advice = f"Did you mean `troth {near[0]}`?" if near else "`troth --help` lists the commands."
-    what = f"There is no option `{name}` here." if name.startswith("-") else f"There is no command {name!r}."
-    return f"{what}\nNothing was done.\n{advice}"
+    problem = f"There is no option `{name}` here." if name.startswith("-") else f"There is no command {name!r}."
+    return f"{problem}\nNothing was done.\n{advice}"
 
 
 def _fail(problem: Exception, code: Exit) -> int:

@@ -31,8 +31,8 @@ def run(args: argparse.Namespace) -> int:
     commands = whole.add_subparsers()
     for name in COMMANDS:
         command = load(name)
-        one = parser_of(name, command)
-        commands.add_parser(name, help=command.summary, parents=[one], add_help=False, conflict_handler="resolve")
+        parser = parser_of(name, command)
+        commands.add_parser(name, help=command.summary, parents=[parser], add_help=False, conflict_handler="resolve")
     print(shtab.complete(whole, args.shell))
     return Exit.CLEAN
 

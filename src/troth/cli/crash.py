@@ -33,7 +33,7 @@ def report(error: BaseException, argv: Sequence[str]) -> str:
         f"  {type(error).__name__} at {place}: {str(error)[:200]}",
         f"  {facts}; command: {command}",
     ]
-    lines.append(_kept(f"{facts}\n{command}\n\n{trace}"))
+    lines.append(_save_traceback(f"{facts}\n{command}\n\n{trace}"))
     lines.append("Please report it with these lines. TROTH_DEBUG=1 shows the traceback at once.")
     if _debugging():
         lines.insert(0, trace.rstrip())
@@ -46,16 +46,16 @@ def incomplete(crashes: "Sequence[Crash]", prepared: "Prepared") -> int:
     from troth.analysis.report.place import shown_from
 
     shown = shown_from(prepared.request.cwd, prepared.root.path)
-    sys.stderr.write("".join(f"{line_of(one, shown)}\n" for one in crashes))
+    sys.stderr.write("".join(f"{line_of(crash, shown)}\n" for crash in crashes))
     sys.stderr.write(keep_traces(crashes))
     return Exit.INCOMPLETE
 
 
 def keep_traces(crashes: "Sequence[Crash]") -> str:
     """Write the tracebacks of exceptions that were contained to a file, and return the line for stderr."""
-    traces = "\n".join(f"{one.path}:{one.line}: {one.cost}\n{one.trace}" for one in crashes)
-    kept = _kept(f"{_facts()}\n\n{traces}")
-    return f"{kept}; please attach it to a report, as `troth explain TR000` says\n"
+    traces = "\n".join(f"{crash.path}:{crash.line}: {crash.cost}\n{crash.trace}" for crash in crashes)
+    notice = _save_traceback(f"{_facts()}\n\n{traces}")
+    return f"{notice}; please attach it to a report, as `troth explain TR000` says\n"
 
 
 def _facts() -> str:
@@ -63,7 +63,7 @@ def _facts() -> str:
     return f"troth {__version__}{compiled}, Python {platform.python_version()}, {platform.system()}"
 
 
-def _kept(text: str) -> str:
+def _save_traceback(text: str) -> str:
     try:
         handle, name = tempfile.mkstemp(prefix="troth-crash-", suffix=".txt")
         with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:

@@ -20,10 +20,10 @@ def variable_of(option: str) -> str:
 def words_from_environment(
     parser: argparse.ArgumentParser,
     options: Sequence[str],
-    given: Sequence[str],
+    arguments: Sequence[str],
     environ: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """The words that the environment adds to a command line; an option that is `given` there is left out.
+    """The words that the environment adds to a command line; an option that is among `arguments` is left out.
 
     A value that the option would refuse is refused here, with the name of the variable.
     """
@@ -32,7 +32,7 @@ def words_from_environment(
     for action in parser._actions:
         for option in options:
             value = env.get(variable_of(option), "")
-            if option not in action.option_strings or not value or _is_given(action, given):
+            if option not in action.option_strings or not value or _is_given(action, arguments):
                 continue
             if action.nargs == 0:
                 if switch(variable_of(option), environ=env):
@@ -49,13 +49,13 @@ def words_from_environment(
     return words
 
 
-def _is_given(action: argparse.Action, given: Sequence[str]) -> bool:
+def _is_given(action: argparse.Action, arguments: Sequence[str]) -> bool:
     names = {name for option in action.option_strings for name in (option, *_INSTEAD.get(option, ()))}
-    return any(name in names for name in _options_in(given))
+    return any(name in names for name in _options_in(arguments))
 
 
-def _options_in(given: Sequence[str]) -> Iterator[str]:
-    for word in given:
+def _options_in(arguments: Sequence[str]) -> Iterator[str]:
+    for word in arguments:
         if word == "--":
             return
         if word.startswith("--"):

@@ -61,9 +61,9 @@ def _is_unicode(encoding: str | None) -> bool:
 
 
 @contextlib.contextmanager
-def kept_for_json(wanted: bool) -> Iterator[None]:  # noqa: FBT001 - `kept_for_json(args.json)`
+def kept_for_json(is_json: bool) -> Iterator[None]:  # noqa: FBT001 - `kept_for_json(args.json)`
     """While the user's own code works, let what it prints go to stderr: stdout is for the JSON that a machine reads."""
-    if not wanted:
+    if not is_json:
         yield
         return
     stdout = sys.stdout
@@ -84,14 +84,14 @@ def _descriptor_of_stderr(stdout: TextIO) -> Iterator[None]:
         yield
         return
     stdout.flush()
-    kept = os.dup(ours)
+    saved = os.dup(ours)
     os.dup2(theirs, ours)
     try:
         yield
     finally:
         stdout.flush()
-        os.dup2(kept, ours)
-        os.close(kept)
+        os.dup2(saved, ours)
+        os.close(saved)
 
 
 def say(lines: Iterable[str | bytes]) -> bool:
@@ -139,8 +139,8 @@ def _for_terminal(line: str) -> str:
     return _CONTROLS.sub(_as_escape, line) if sys.stdout.isatty() else line
 
 
-def _as_escape(found: re.Match[str]) -> str:
-    return found[0] if len(found[0]) > 1 else f"\\x{ord(found[0]):02x}"
+def _as_escape(sequence: re.Match[str]) -> str:
+    return sequence[0] if len(sequence[0]) > 1 else f"\\x{ord(sequence[0]):02x}"
 
 
 def reader_left(stream: TextIO | None = None) -> None:

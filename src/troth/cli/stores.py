@@ -22,11 +22,13 @@ __all__ = [
     "existing",
     "find_run",
     "find_value",
+    "is_other_store",
     "looked_into",
     "needs_yaml",
     "no_such_store",
     "opened",
     "options_of",
+    "shown",
     "store_of",
 ]
 
@@ -56,10 +58,10 @@ def add_app(parser: argparse.ArgumentParser) -> None:
 def options_of(args: argparse.Namespace) -> str:
     """What a later command about the same runs has to be given, too."""
     names = ("store", "app")
-    return "".join(f" --{name} {quote(_shown(getattr(args, name)))}" for name in names if getattr(args, name, None))
+    return "".join(f" --{name} {quote(shown(getattr(args, name)))}" for name in names if getattr(args, name, None))
 
 
-def _shown(word: str) -> str:
+def shown(word: str) -> str:
     """What was typed, without a password."""
     from troth.runtime.store.open import is_address
 
@@ -115,27 +117,32 @@ def app_of(args: argparse.Namespace) -> "Runtime":
             "Name a `Runtime`, or a function without arguments that returns one."
         )
     app.recover = False
-    if args.store and _shown(args.store) != app.store.name and Path(args.store).absolute() != app.store.path:
+    if args.store and is_other_store(args.store, app):
         app.close()
         raise MisuseError(
-            f"`--store {_shown(args.store)}` is not where the runtime of `--app {args.app}` keeps its runs: that is "
+            f"`--store {shown(args.store)}` is not where the runtime of `--app {args.app}` keeps its runs: that is "
             f"{app.store.name!r}. Nothing was done.\nLeave `--store` out."
         )
     return app
 
 
-def find_value(word: str, what: str) -> object:
+def is_other_store(word: str, runtime: "Runtime") -> bool:
+    """Whether `--store WORD` names another store than the one that a runtime has."""
+    return shown(word) != runtime.store.name and Path(word).absolute() != runtime.store.path
+
+
+def find_value(word: str, kind: str) -> object:
     """What `module:name` or `file.py:name` leads to; the module is looked for in the current folder first."""
     from troth.runtime.workflows.link.function_lookup import NotFound, find_value
 
     module, colon, name = word.rpartition(":")
     if not colon:
-        raise MisuseError(f"`{word}` names no {what}. Nothing was done.\nWrite `module:name` or `file.py:name`.")
+        raise MisuseError(f"`{word}` names no {kind}. Nothing was done.\nWrite `module:name` or `file.py:name`.")
     folder, stem = (Path(module).parent, Path(module).stem) if module.endswith(".py") else (Path.cwd(), module)
     try:
-        return find_value(stem, name, folder, what)
+        return find_value(stem, name, folder, kind)
     except NotFound as missing:
-        raise MisuseError(f"There is no {what} `{word}`: {missing.what}. Nothing was done.\n{missing.advice}") from None
+        raise MisuseError(f"There is no {kind} `{word}`: {missing.what}. Nothing was done.\n{missing.advice}") from None
 
 
 def existing(args: argparse.Namespace) -> "Runtime":
@@ -169,7 +176,7 @@ def find_run(runtime: "Runtime", word: str) -> str:
         return ids[0]
     if word in ids:
         return word
-    begins = [one for one in ids if one.startswith(word)]
+    begins = [run_id for run_id in ids if run_id.startswith(word)]
     if len(begins) == 1:
         return begins[0]
     if begins:

@@ -90,21 +90,21 @@ class Progress:
             self._stream.write("\r\x1b[2K")
             self._stream.flush()
 
-    def reading(self, done: int, total: int, path: str) -> None:
+    def reading(self, count: int, total: int, path: str) -> None:
         """Show which file is read; when all are, that they are being checked."""
-        if done == total:
+        if count == total:
             self._label, self._total = "checking", None
             self.at(0, f"{total:,} file{'' if total == 1 else 's'}" if total else "")
-        elif done % _EVERY == 0 or total < _FEW:
+        elif count % _EVERY == 0 or total < _FEW:
             self._total = total
-            self.at(done, path)
+            self.at(count, path)
 
-    def at(self, done: int, note: str = "") -> None:
-        """Show that `done` of the total are done."""
+    def at(self, count: int, note: str = "") -> None:
+        """Show that `count` of the total are finished."""
         if not self._shown:
             return
-        count = f" {done}/{self._total}" if self._total is not None else ""
-        line = f"{self._label}{count}  {note}".rstrip()
+        of_total = f" {count}/{self._total}" if self._total is not None else ""
+        line = f"{self._label}{of_total}  {note}".rstrip()
         import shutil  # late: most streams are no terminal
 
         width = shutil.get_terminal_size().columns - 1

@@ -65,11 +65,11 @@ def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     parser.add_argument("--generators", action="store_true", help="also tell of async generators never iterated")
     parser.add_argument("-m", dest="module", metavar="MODULE", help="run a module, as `python -m` does")
     # Options end where the program's name begins: whatever follows belongs to the program.
-    ours, rest = _split(list(argv))
+    ours, program = _split(list(argv))
     options = parser.parse_args(ours)
-    if not options.module and not rest:
+    if not options.module and not program:
         parser.error("there is no program to run")
-    return options, rest
+    return options, program
 
 
 def _split(argv: list[str]) -> tuple[list[str], list[str]]:

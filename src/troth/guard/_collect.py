@@ -25,7 +25,9 @@ def collect(hub: Hub) -> None:
     if not census:
         return
     # Python says nothing when an async generator dies, so each one is described beforehand.
-    doomed = [(weakref.ref(found), generator_incident(found, "it died in a cycle")) for found in census.generators]
+    doomed = [
+        (weakref.ref(generator), generator_incident(generator, "it died in a cycle")) for generator in census.generators
+    ]
     del census  # it would keep alive the very things the collector is asked about
     gc.collect()
     for reference, incident in doomed:
@@ -43,17 +45,17 @@ def tell_what_is_left(hub: Hub) -> None:
     if not census:
         return
     for coroutine in abandoned(census.coroutines):
-        hub.mark_told(coroutine)
+        hub.mark_reported(coroutine)
         hub.tell(coroutine_incident(coroutine, "it was still held when the program ended"))
     for task in census.pending:
         if not task.done() and not task.get_loop().is_running():
-            hub.mark_told(task)
+            hub.mark_reported(task)
             if hasattr(inner := task.get_coro(), "cr_frame"):
-                hub.mark_told(inner)
+                hub.mark_reported(inner)
             hub.tell(task_incident(task, "its loop had stopped when the program ended"))
     for future in census.unread:
         if is_unread(future) and not future.get_loop().is_running():
-            hub.mark_told(future)
+            hub.mark_reported(future)
             hub.tell(exception_incident(future, future._exception))
     for generator in census.generators:
         hub.tell(generator_incident(generator, "it was still held when the program ended"))

@@ -30,8 +30,8 @@ Origin = tuple[tuple[str, int, str], ...]
 def thread_name() -> str:
     """The name of this thread, without making `threading` believe that a foreign thread is its own."""
     ident = threading.get_ident()
-    known = next((thread for thread in threading.enumerate() if thread.ident == ident), None)
-    return known.name if known else f"thread {ident}"
+    current = next((thread for thread in threading.enumerate() if thread.ident == ident), None)
+    return current.name if current else f"thread {ident}"
 
 
 def _defined(code: CodeType | None) -> tuple[str, int]:

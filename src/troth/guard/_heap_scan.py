@@ -53,17 +53,17 @@ def take(objects: Sequence[object]) -> HeapScan:
     if watched.isdisjoint(map(type, objects)):  # mostly so, and said without running a line of Python per object
         return census
     for thing in [thing for thing in objects if type(thing) in watched]:
-        found: Any = thing
+        awaitable: Any = thing
         if type(thing) is CoroutineType:
-            if is_unbegun(found):
-                census.coroutines.append(found)
+            if is_unbegun(awaitable):
+                census.coroutines.append(awaitable)
         elif type(thing) is AsyncGeneratorType:
-            if _is_uniterated(found):
-                census.generators.append(found)
-        elif is_unread(found):
-            census.unread.append(found)
-        elif hasattr(thing, "get_coro") and not found.done() and getattr(found, "_log_destroy_pending", True):
-            census.pending.append(found)
+            if _is_uniterated(awaitable):
+                census.generators.append(awaitable)
+        elif is_unread(awaitable):
+            census.unread.append(awaitable)
+        elif hasattr(thing, "get_coro") and not awaitable.done() and getattr(awaitable, "_log_destroy_pending", True):
+            census.pending.append(awaitable)
     return census
 
 
@@ -94,14 +94,14 @@ def abandoned(coroutines: Sequence[Coroutine]) -> list[Coroutine]:
     A function that is running in another thread does not show what it holds, so with other threads about we look
     several times: whatever is begun, or seen to be kept, even once, is not abandoned.
     """
-    left = list(coroutines)
+    suspects = list(coroutines)
     for _ in range(_LOOKS):
-        left = [coroutine for coroutine in left if is_unbegun(coroutine) and not has_keeper(coroutine)]
-        others = [thread for thread in threading.enumerate() if thread is not threading.current_thread()]
-        if not left or all(thread.name == "troth-guard-watchdog" for thread in others):
+        suspects = [coroutine for coroutine in suspects if is_unbegun(coroutine) and not has_keeper(coroutine)]
+        other_threads = [thread for thread in threading.enumerate() if thread is not threading.current_thread()]
+        if not suspects or all(thread.name == "troth-guard-watchdog" for thread in other_threads):
             break
         time.sleep(_A_TURN)
-    return left
+    return suspects
 
 
 def _is_uniterated(generator: Generator) -> bool:

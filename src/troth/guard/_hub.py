@@ -49,7 +49,7 @@ class Hub:
         self._ear: UnawaitedHook | None = None
         self._loop_ear = TaskHooks(self._task_lost)
         self._watchdog: Watchdog | None = None
-        self._told: dict[int, tuple[object, object]] = {}
+        self._reported: dict[int, tuple[object, object]] = {}
         self._telling = threading.local()
         self.tracking = Tracking()
 
@@ -62,7 +62,7 @@ class Hub:
     def leave(self, watcher: Watcher) -> None:
         """Let it go; the last one to leave takes the hooks out."""
         with self._lock:
-            self._watchers = tuple(other for other in self._watchers if other is not watcher)
+            self._watchers = tuple(remaining for remaining in self._watchers if remaining is not watcher)
             self._settle()
 
     def refresh(self) -> None:
@@ -83,11 +83,11 @@ class Hub:
             self._ear.close()
             self._loop_ear.close()
             self._ear = None
-            self._told.clear()
+            self._reported.clear()
 
     def _settle_watchdog(self) -> None:
-        wanted = [watcher.blocked for watcher in self._watchers if watcher.blocked is not None]
-        threshold = min(wanted, default=None)
+        thresholds = [watcher.blocked for watcher in self._watchers if watcher.blocked is not None]
+        threshold = min(thresholds, default=None)
         if self._watchdog is not None and self._watchdog.threshold != threshold:
             self._watchdog.stop()
             self._watchdog = None
@@ -102,35 +102,35 @@ class Hub:
         self._telling.now = True
         try:
             add_event(incident, context)
-            said = [watcher.notice(incident) for watcher in self._watchers if _concerns(watcher, incident)]
+            answers = [watcher.notice(incident) for watcher in self._watchers if _concerns(watcher, incident)]
         finally:
             self._telling.now = False
-        return any(said)
+        return any(answers)
 
-    def has_been_told(self, promise: object) -> bool:
-        """Whether this very promise has been reported already; asking forgets it, for it is asked as the thing dies."""
-        known = self._told.get(id(promise))
-        if known is None or known[0] is not _origin_of(promise) or known[1] is not _code_of(promise):
+    def has_been_reported(self, awaitable: object) -> bool:
+        """Whether this very awaitable was reported already; asking forgets it, for it is asked as the thing dies."""
+        reported = self._reported.get(id(awaitable))
+        if reported is None or reported[0] is not _origin_of(awaitable) or reported[1] is not _code_of(awaitable):
             return False
-        del self._told[id(promise)]
+        del self._reported[id(awaitable)]
         return True
 
-    def mark_told(self, promise: object) -> None:
-        """Remember that `promise`, which is still alive, has been reported, so that its end is not reported again.
+    def mark_reported(self, awaitable: object) -> None:
+        """Remember that `awaitable`, which is still alive, has been reported, so that its end is not reported again.
 
         An id alone may be used again by another object; the origin kept here cannot be, as long as we keep it.
         """
-        self._told[id(promise)] = (_origin_of(promise), _code_of(promise))
+        self._reported[id(awaitable)] = (_origin_of(awaitable), _code_of(awaitable))
 
     def _never_awaited(self, coroutine: Coroutine) -> bool:
-        return self.has_been_told(coroutine) or self.tell(coroutine_incident(coroutine))
+        return self.has_been_reported(coroutine) or self.tell(coroutine_incident(coroutine))
 
-    def _task_lost(self, incident: Incident, promise: Any) -> None:
-        if self.has_been_told(promise):
+    def _task_lost(self, incident: Incident, awaitable: Any) -> None:
+        if self.has_been_reported(awaitable):
             return
-        coroutine: Any = promise.get_coro() if hasattr(promise, "get_coro") else None
+        coroutine: Any = awaitable.get_coro() if hasattr(awaitable, "get_coro") else None
         if incident.kind == "task" and hasattr(coroutine, "cr_frame") and is_unbegun(coroutine):
-            self.mark_told(coroutine)  # a task that never began takes its coroutine along: one loss, not two
+            self.mark_reported(coroutine)  # a task that never began takes its coroutine along: one loss, not two
         self.tell(incident)
 
     @contextmanager
@@ -151,13 +151,13 @@ def _concerns(watcher: Watcher, incident: Incident) -> bool:
     return watcher.blocked is not None and (incident.seconds or 0.0) >= watcher.blocked
 
 
-def _origin_of(promise: Any) -> object:
-    inner = promise.get_coro() if hasattr(promise, "get_coro") else promise
+def _origin_of(awaitable: Any) -> object:
+    inner = awaitable.get_coro() if hasattr(awaitable, "get_coro") else awaitable
     return getattr(inner, "cr_origin", None)
 
 
-def _code_of(promise: Any) -> object:
-    inner = promise.get_coro() if hasattr(promise, "get_coro") else promise
+def _code_of(awaitable: Any) -> object:
+    inner = awaitable.get_coro() if hasattr(awaitable, "get_coro") else awaitable
     return getattr(inner, "cr_code", None) or getattr(inner, "ag_code", None)
 
 

@@ -22,7 +22,7 @@ class NewAwaitables:
     """What has been made since `forget` and is not kept yet."""
 
     def __init__(self) -> None:
-        self._found: dict[int, weakref.ref[Any]] = {}
+        self._new: dict[int, weakref.ref[Any]] = {}
         self._old: dict[int, weakref.ref[Any]] = {}
 
     def open(self) -> None:
@@ -37,9 +37,9 @@ class NewAwaitables:
 
     def forget(self) -> None:
         """Make all that was found by the last look count as old."""
-        known = self._old | self._found
-        self._old = {at: reference for at, reference in known.items() if reference() is not None}
-        self._found = {}
+        references = self._old | self._new
+        self._old = {at: reference for at, reference in references.items() if reference() is not None}
+        self._new = {}
 
     def settle(self) -> list[Any]:
         """Have everything that is already dead heard of, and return what is alive, unkept and in nobody's charge.
@@ -48,7 +48,7 @@ class NewAwaitables:
         loop is closed. The collector is only called where the look has found something that could be lost.
         """
         self._look()
-        if not self._found:
+        if not self._new:
             return []
         gc.collect(1)
         if any(_is_unkept(thing) for thing in self._alive()):
@@ -60,21 +60,21 @@ class NewAwaitables:
         ]
 
     def _alive(self) -> list[Any]:
-        return [thing for reference in self._found.values() if (thing := reference()) is not None]
+        return [thing for reference in self._new.values() if (thing := reference()) is not None]
 
     def _look(self) -> None:
         census = take(gc.get_objects(generation=0) + gc.get_objects(generation=1))
         for thing in (*census.coroutines, *census.pending, *census.unread):
-            if not _has(self._old, thing) and not _has(self._found, thing):
-                self._found[id(thing)] = weakref.ref(thing)
+            if not _has(self._old, thing) and not _has(self._new, thing):
+                self._new[id(thing)] = weakref.ref(thing)
 
     def _before_collection(self, phase: str, info: dict[str, int]) -> None:
         if phase == "start" and info["generation"] >= _MOVES_ON:
             self._look()
 
 
-def _has(known: dict[int, weakref.ref[Any]], thing: object) -> bool:
-    reference = known.get(id(thing))
+def _has(references: dict[int, weakref.ref[Any]], thing: object) -> bool:
+    reference = references.get(id(thing))
     return reference is not None and reference() is thing
 
 

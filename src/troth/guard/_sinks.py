@@ -53,7 +53,7 @@ def json_lines(path: "StrPath") -> Sink:
 
 def deliver(incident: Incident, sinks: Sequence[Sink]) -> bool:
     """Hand `incident` to every sink; true if at least one of them took it. A sink that fails is shown, never fatal."""
-    taken = 0
+    deliveries = 0
     for sink in sinks:
         try:
             sink(incident)
@@ -62,5 +62,5 @@ def deliver(incident: Incident, sinks: Sequence[Sink]) -> bool:
                 sys.stderr.write(f"troth.guard: the sink {sink!r} failed; the incident was: {incident}\n")
                 traceback.print_exc()
         else:
-            taken += 1
-    return taken > 0
+            deliveries += 1
+    return deliveries > 0

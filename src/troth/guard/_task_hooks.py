@@ -22,7 +22,7 @@ class TaskHooks:
 
     def __init__(self, hear: Callable[[Incident, object], object]) -> None:
         self._hear = hear
-        self._taken: dict[type, tuple[object, Any, bool]] = {}
+        self._hooked: dict[type, tuple[object, Any, bool]] = {}
 
     def open(self) -> None:
         """Listen to every loop class there is by now; called again, it takes in uvloop where that came later."""
@@ -34,27 +34,27 @@ class TaskHooks:
 
     def close(self) -> None:
         """Put back the methods that are still ours."""
-        for loop_class, (ours, theirs, was_own) in self._taken.items():
+        for loop_class, (ours, theirs, was_own) in self._hooked.items():
             if loop_class.__dict__.get(_METHOD) is not ours:
                 continue
             if was_own:
                 setattr(loop_class, _METHOD, theirs)
             else:
                 delattr(loop_class, _METHOD)
-        self._taken.clear()
+        self._hooked.clear()
 
     def _take(self, loop_class: type | None) -> None:
-        if loop_class is None or loop_class in self._taken:
+        if loop_class is None or loop_class in self._hooked:
             return
         theirs = getattr(loop_class, _METHOD)
         hear = self._hear
 
         def call_exception_handler(loop: object, context: dict[str, Any]) -> object:
-            if found := _incident(context):
-                hear(found, context.get("task") or context.get("future"))
+            if incident := _incident(context):
+                hear(incident, context.get("task") or context.get("future"))
             return theirs(loop, context)
 
-        self._taken[loop_class] = (call_exception_handler, theirs, _METHOD in loop_class.__dict__)
+        self._hooked[loop_class] = (call_exception_handler, theirs, _METHOD in loop_class.__dict__)
         setattr(loop_class, _METHOD, call_exception_handler)
 
 

@@ -36,8 +36,8 @@ def add_event(incident: Incident, context: object = None) -> None:
 
 
 def _span_in(trace: Any, context: object) -> Any:
-    kept = sys.modules.get("opentelemetry.context.context")
-    if kept is None or not isinstance(context, contextvars.Context):
+    otel = sys.modules.get("opentelemetry.context.context")
+    if otel is None or not isinstance(context, contextvars.Context):
         return None
-    current = next((value for value in context.values() if isinstance(value, kept.Context)), None)
+    current = next((value for value in context.values() if isinstance(value, otel.Context)), None)
     return None if current is None else trace.get_current_span(current)

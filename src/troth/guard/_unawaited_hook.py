@@ -60,8 +60,8 @@ class _DirectEar:
             self._theirs = None
 
     def _never_awaited(self, coroutine: Coroutine) -> None:
-        said = self._is_open and self._hear(coroutine)
-        if not said and self._theirs is not None:
+        is_reported = self._is_open and self._hear(coroutine)
+        if not is_reported and self._theirs is not None:
             self._theirs(coroutine)
 
 

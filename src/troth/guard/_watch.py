@@ -194,9 +194,9 @@ def _refuse_sink(sink: object) -> None:
     import inspect  # late: most guards are started without a sink
     from functools import partial
 
-    asked = sink if inspect.isroutine(sink) or isinstance(sink, partial) else vars(type(sink)).get("__call__")
+    callee = sink if inspect.isroutine(sink) or isinstance(sink, partial) else vars(type(sink)).get("__call__")
     never_runs = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
-    if not callable(sink) or any(one(asked) for one in never_runs):
+    if not callable(sink) or any(is_kind(callee) for is_kind in never_runs):
         raise MisuseError(
             f"The sink {sink!r} cannot be called with an incident and be done: it is no plain function.\n"
             "Nothing is being watched.\n"

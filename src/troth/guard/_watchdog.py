@@ -139,7 +139,7 @@ def _busy_loops() -> Iterator[tuple[Any, _Busy]]:
     tasks = sys.modules.get("asyncio.tasks")
     if tasks is None:
         return
-    seen: set[int] = set()
+    reported: set[int] = set()
     try:
         running = list(getattr(tasks, "_current_tasks", {}).items())
     except RuntimeError:  # changed under our hands: the next look is soon
@@ -147,12 +147,12 @@ def _busy_loops() -> Iterator[tuple[Any, _Busy]]:
     for loop, task in running:
         frame = getattr(task.get_coro(), "cr_frame", None)
         thread = None if frame is None else next((ident for ident, top in stacks.items() if _is_on(frame, top)), None)
-        if frame is not None and thread is not None and thread not in seen:
-            seen.add(thread)
+        if frame is not None and thread is not None and thread not in reported:
+            reported.add(thread)
             yield loop, _Busy(thread, stacks[thread], frame, task, _context_of(task, stacks[thread]))
     for thread, top in stacks.items():
-        if thread not in seen and (found := _callback_on(top)) is not None:
-            loop, handle_frame = found
+        if thread not in reported and (callback := _callback_on(top)) is not None:
+            loop, handle_frame = callback
             yield loop, _Busy(thread, top, handle_frame, _current_task(loop), _context_of(None, top))
 
 
@@ -190,8 +190,8 @@ def _context_of(task: Any, top: FrameType | None) -> contextvars.Context | None:
     if hasattr(task, "get_context"):
         context: contextvars.Context = task.get_context()
         return context
-    found = _callback_on(top)
-    return None if found is None else getattr(found[1].f_locals.get("self"), "_context", None)
+    callback = _callback_on(top)
+    return None if callback is None else getattr(callback[1].f_locals.get("self"), "_context", None)
 
 
 def _blocked(step: _Busy, seconds: float) -> Incident:

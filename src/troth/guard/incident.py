@@ -59,16 +59,16 @@ class Incident:
 
     def __str__(self) -> str:
         defined = f" (defined at {self.defined_file}:{self.defined_line})" if self.defined_file else ""
-        made = f"made at {self.file}:{self.line}{defined}" if self.file else f"made where no line was seen{defined}"
+        origin = f"made at {self.file}:{self.line}{defined}" if self.file else f"made where no line was seen{defined}"
         match self.kind:
             case "coroutine":
-                return f"coroutine '{self.name}' was never awaited: {made}{self._because}"
+                return f"coroutine '{self.name}' was never awaited: {origin}{self._because}"
             case "generator":
                 return f"async generator '{self.name}' was never iterated: defined at {self.place}{self._because}"
             case "task":
-                return f"task {self.task!r} ('{self.name}') was dropped while pending: {made}{self._because}"
+                return f"task {self.task!r} ('{self.name}') was dropped while pending: {origin}{self._because}"
             case "exception":
-                return f"the exception of '{self.name}' was never read: {made}{self._because}"
+                return f"the exception of '{self.name}' was never read: {origin}{self._because}"
             case "blocked":
                 who = f"task {self.task!r}" if self.task else "a callback"
                 return f"event loop blocked for {self.seconds:.2f} s so far at {self.place} by {who} ('{self.name}')"
@@ -79,7 +79,7 @@ class Incident:
 
     def to_json(self) -> dict[str, object]:
         """The incident as one object of the JSON lines log; empty fields are left out."""
-        found: dict[str, object] = {
+        entry: dict[str, object] = {
             "kind": self.kind,
             "name": self.name,
             "file": self.file,
@@ -94,4 +94,4 @@ class Incident:
             "stack": [Frame(*entry)._asdict() for entry in self.stack],
         }
         always = ("kind", "name", "file", "line", "thread", "when")
-        return {key: value for key, value in found.items() if key in always or value not in ("", 0, None, [])}
+        return {key: value for key, value in entry.items() if key in always or value not in ("", 0, None, [])}

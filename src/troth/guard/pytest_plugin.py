@@ -184,10 +184,10 @@ class _Guard:
 
     def _note_setup(self) -> None:
         """Keep apart what was made in the setup: a fixture of a wider scope may await it in a later test."""
-        made = self._births.settle()
-        for thing in made:
+        new = self._births.settle()
+        for thing in new:
             self._remember(thing)
-        self._from_setup = [weakref.ref(thing) for thing in made]
+        self._from_setup = [weakref.ref(thing) for thing in new]
 
     def _settle(self) -> list[Any]:
         """What the call has made and somebody still holds."""
@@ -208,7 +208,7 @@ class _Guard:
         lost = self._take_heard(allowed := _allowed(item))
         for thing in held:
             self._born_in.pop(id(_origin(thing)), None)
-            self._hub.mark_told(thing)
+            self._hub.mark_reported(thing)
             incident = _held_incident(thing)
             if not _is_allowed(incident, allowed):
                 lost.append(incident)
@@ -230,8 +230,8 @@ class _Guard:
         self._needs_failure = self._needs_failure or not has_failed
 
     def _text(self, lost: "Sequence[Incident]", who: str) -> str:
-        others = "" if len(lost) == 1 else f" (and {len(lost) - 1} more)"
-        lines = [f"troth: lost '{lost[0].name}' at {self._short(_where(lost[0]))}{others} in {who}"]
+        more = "" if len(lost) == 1 else f" (and {len(lost) - 1} more)"
+        lines = [f"troth: lost '{lost[0].name}' at {self._short(_where(lost[0]))}{more} in {who}"]
         for incident in lost:
             lines.append(f"  {self._short(_where(incident))}: {self._short(str(incident))}")
             if (source := _source_line(incident)) is not None:
@@ -264,10 +264,10 @@ class _Guard:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        told = getattr(node, "workeroutput", {}).get("troth")
-        if told:
-            self._losses.extend((nodeid, text) for nodeid, text in told["losses"])
-            self._needs_failure = self._needs_failure or told["needs_failure"]
+        worker_report = getattr(node, "workeroutput", {}).get("troth")
+        if worker_report:
+            self._losses.extend((nodeid, text) for nodeid, text in worker_report["losses"])
+            self._needs_failure = self._needs_failure or worker_report["needs_failure"]
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         if not self._losses:
@@ -316,11 +316,11 @@ class _Markers:
 
 def _is_allowed(incident: "Incident", patterns: Sequence[str]) -> bool:
     """Whether a pattern matches the qualified name, or its end from a dot on: `save` and `Store.save` both do."""
-    plain = incident.name.replace(".<locals>", "")
+    short_name = incident.name.replace(".<locals>", "")
     return any(
         fnmatch.fnmatchcase(name, pattern) or fnmatch.fnmatchcase(name, f"*.{pattern}")
         for pattern in patterns
-        for name in (incident.name, plain)
+        for name in (incident.name, short_name)
     )
 
 

@@ -20,6 +20,7 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from inspect import isfunction
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
@@ -78,7 +79,7 @@ from troth.runtime.workflows.link.from_saga import outcome_of
 from troth.runtime.workflows.link.linker import LinkedWorkflow, Registry
 from troth.runtime.workflows.record.build_report import tell_damaged
 from troth.runtime.workflows.record.report import RunReport, RunWord, StepWord
-from troth.runtime.workflows.record.run_events import GATHER, EventReader, Quiet, RunEvent
+from troth.runtime.workflows.record.run_events import GATHER, EventReader, Quiet, RunEvent, RunEventPages
 from troth.runtime.workflows.registry import FAMILY, RegisteredWorkflow, Runnable, WorkflowRegistry, is_workflow
 from troth.runtime.workflows.render.summary import explain
 from troth.runtime.workflows.render.words import at, span
@@ -131,7 +132,8 @@ class Runtime:
     is refused with `ReadOnlyStoreError`.
 
     Results that are promised for later arrive in `inbox`, unless `in_process=False`; `retention` says for how long they
-    are kept from the end of the work on, `delivery` when a delivery is tried again.
+    are kept from the end of the work on, `delivery` when a delivery is tried again. With `must_bind=True` a promise
+    that is made outside of every turn, in a thread that lost its context for one, is refused.
 
     `on_event` is called with each `RunEvent` of every run that this runtime begins, resumes, forks or takes up: one
     function or several, sync or async. It is called on one thread of the runtime's own, called `troth-events`, one
@@ -152,6 +154,7 @@ class Runtime:
         grace: float = GRACE,
         max_result: int | None = MAX_RESULT,
         in_process: bool = True,
+        must_bind: bool = False,
         read_only: bool = False,
         retention: Retention | float | None = WEEK,
         delivery: RetryPolicy | None = None,
@@ -182,6 +185,7 @@ class Runtime:
         self._is_closed = False
         self._lock = threading.Lock()
         self._default = InProcessChannel() if in_process else None
+        self._must_bind = must_bind
         self._retention = Retention.of(retention)
         self._delivery = delivery
         self._post: _Post | None = None
@@ -195,6 +199,24 @@ class Runtime:
         self._recovered: list[str] = []
         self._source = _Source(self.engine, self._workflows)
         self._event_thread = EventThread(self._source)
+
+    def listen(self, on_event: Callback) -> Callable[[], None]:
+        """Call `on_event` as the `on_event` of the constructor is called, for what begins from now on.
+
+        The answer, called, ends that for what begins after it.
+        """
+        (callback,) = callbacks_of(on_event)
+        self._callbacks = (*self._callbacks, callback)
+
+        def stop() -> None:
+            self._callbacks = tuple(one for one in self._callbacks if one is not callback)
+
+        return stop
+
+    @property
+    def agents(self) -> Mapping[str, object]:
+        """The agents that workflows call by bare names."""
+        return self._agents
 
     @property
     def conversations(self) -> Conversations:
@@ -248,13 +270,15 @@ class Runtime:
         max_age: float | None = None,
         confirm: Callable[[Delivery], Any] | None = None,
         second_route: str | None = None,
+        policy: RetryPolicy | None = None,
     ) -> None:
         """Deliver through `channel` from now on, beginning with what waited for it.
 
         Before something older than `max_age` seconds is sent, `confirm(delivery)` is asked, sync or async; without it,
         or if it says no, the delivery stays stored. A delivery that is given up is told through `second_route`.
+        `policy` says when this channel's deliveries are tried again, where that differs from the runtime's `delivery`.
         """
-        self.outbox.open_channel(channel, max_age=max_age, confirm=confirm, second_route=second_route)
+        self.outbox.open_channel(channel, max_age=max_age, confirm=confirm, second_route=second_route, policy=policy)
 
     def close_channel(self, channel: Channel | str) -> None:
         """Deliver through `channel` no more. What it held in memory is owed again, and kept for the next channel."""
@@ -274,7 +298,13 @@ class Runtime:
                     look_after_work=self._look_after_promises if self.recover else None,
                 )
                 promises = Promises(
-                    self.engine, self.store, outbox, self._prepare, lambda: self._default, self._retention
+                    self.engine,
+                    self.store,
+                    outbox,
+                    self._prepare,
+                    lambda: self._default,
+                    self._retention,
+                    must_bind=self._must_bind,
                 )
                 jobs = Jobs(self.store, promises, outbox, admit=self._admit_job, looks_after=self.recover)
                 self._post = _Post(outbox, promises, jobs)
@@ -299,12 +329,13 @@ class Runtime:
         """Check what is promised, and name the run that does it."""
         if prompt is not None:
             return self._agent_work.prepare(work, prompt, run_id)
-        if isinstance(work, str | os.PathLike | Workflow | LinkedWorkflow | Saga):
+        if not isfunction(work) and isinstance(work, str | os.PathLike | Workflow | LinkedWorkflow | Saga):
             name, known = self._take(work)
             _, run_args = self._begin(known, inputs, run_id)
+            self._tell_of(run_id)
             return PreparedWork(name, run_args, run_id, known.spec.name, known.spec.name)
         name = self.engine.register(cast("Decision", work))
-        return PreparedWork(name, args, run_id, name, name)
+        return PreparedWork(name, args, run_id, None, name)
 
     def _look_after_promises(self) -> None:
         """Go on with promised runs that nobody carries out: their process died, or let them go. So with jobs."""
@@ -320,6 +351,7 @@ class Runtime:
             try:
                 if is_workflow(run):
                     self._workflows.ready(run, self.engine.steps(run_id))
+                    self._tell_of(run_id)
                 self.engine.start(run.decision, *run.args, run_id=run_id, label=run.label)
             except MisuseError as changed:
                 if run_id not in self._refused_work:
@@ -614,6 +646,10 @@ class Runtime:
                 if not page and await follower.await_ring(quiet.patience()):
                     await asyncio.sleep(GATHER)
 
+    def event_pages(self, run_id: str) -> RunEventPages:
+        """The events of a run for whoever keeps the cursor and does the waiting, as a server does for many readers."""
+        return RunEventPages(self.store, run_id, self._workflows.event_reader(self._find(run_id)))
+
     def _find(self, run_id: str) -> RunRecord:
         run = self.engine.find(run_id)
         if run is None or not is_workflow(run):
@@ -665,6 +701,33 @@ class Runtime:
             await self._run_waiter.adrive(run.decision, run.args, run_id, run.label or "", wait=wait)
         return self._checked(await self.ashow(run_id), check=check, wait=wait)
 
+    def start_resume(
+        self,
+        run_id: str,
+        *,
+        accept_changes: bool = False,
+        as_recorded: bool = False,
+        budget: Mapping[str, object] | None = None,
+    ) -> None:
+        """`resume` without waiting: the run goes on beside the caller, as after `start`."""
+        how = ResumeOptions(None, accept_changes=accept_changes, as_recorded=as_recorded, budget=budget or {})
+        run = reopen(self.engine, self._workflows, self._find(run_id), how)
+        self._tell_of(run_id)
+        self.engine.start(run.decision, *run.args, run_id=run_id, label=run.label)
+
+    async def astart_resume(
+        self,
+        run_id: str,
+        *,
+        accept_changes: bool = False,
+        as_recorded: bool = False,
+        budget: Mapping[str, object] | None = None,
+    ) -> None:
+        """`start_resume` for a task."""
+        await call(
+            lambda: self.start_resume(run_id, accept_changes=accept_changes, as_recorded=as_recorded, budget=budget)
+        )
+
     def attach(self, run_id: str, *, check: bool = True, wait: bool = True) -> RunReport:
         """Wait for a run, whoever carries it out; where nobody does, it is carried out here. One that is over is shown.
 
@@ -688,12 +751,13 @@ class Runtime:
         if not run.state.is_over and not self._workflows.is_held(run_id):
             self._workflows.ready(run, self.engine.steps(run_id))
 
-    def worker(self) -> Worker:
+    def worker(self, wanted: Callable[[str], bool] | None = None) -> Worker:
         """What carries on the runs of this store that nobody else does, in the background; `troth worker` in Python.
 
-        Call its `look()` again and again: it takes up what is there, and tells what has become of it.
+        Call its `look()` again and again: it takes up what is there, and tells what has become of it. `wanted(run_id)`
+        leaves alone the runs for which it answers no.
         """
-        return Worker(self.engine, self.store, self._workflows)
+        return Worker(self.engine, self.store, self._workflows, wanted, self._tell_of)
 
     def fork(
         self, run_id: str, step: str | None = None, *, check: bool = True, wait: bool = True, fork_id: str | None = None
@@ -716,6 +780,17 @@ class Runtime:
         async with self._atelling(fork.id):
             await self._run_waiter.adrive(fork.decision, fork.args, fork.id, fork.label or "", wait=wait)
         return self._checked(await self.ashow(fork.id), check=check, wait=wait)
+
+    def start_fork(self, run_id: str, step: str | None = None, *, fork_id: str | None = None) -> str:
+        """`fork` without waiting: the new run goes on beside the caller, as after `start`. Returns its id."""
+        fork = fork_off(self.engine, self._workflows, self._find(run_id), step, fork_id)
+        self._tell_of(fork.id)
+        self.engine.start(fork.decision, *fork.args, run_id=fork.id, label=fork.label)
+        return fork.id
+
+    async def astart_fork(self, run_id: str, step: str | None = None, *, fork_id: str | None = None) -> str:
+        """`start_fork` for a task."""
+        return await call(lambda: self.start_fork(run_id, step, fork_id=fork_id))
 
     # ---- ending
 

@@ -68,10 +68,10 @@ def _give(value: object) -> Any:
     return (yield Step("give", _same, value))
 
 
-def _until(condition: Callable[[], object], what: str) -> None:
+def _until(condition: Callable[[], object], failure: str) -> None:
     deadline = time.monotonic() + _PATIENCE
     while not condition():
-        assert time.monotonic() < deadline, f"after {_PATIENCE:g} s: {what}"
+        assert time.monotonic() < deadline, f"after {_PATIENCE:g} s: {failure}"
         time.sleep(0.01)
 
 
@@ -155,5 +155,5 @@ def is_told_once(ground: Ground, path: Path) -> None:
             return
         _until(lambda: set(deliveries) <= set(ground.received()), "not everything arrived")
         ground.acknowledge(runtime)
-        seen = [one for one in ground.received() if one in deliveries]
-        assert sorted(seen) == sorted(deliveries), "the receiver was told something twice"
+        received = [delivery for delivery in ground.received() if delivery in deliveries]
+        assert sorted(received) == sorted(deliveries), "the receiver was told something twice"

@@ -93,10 +93,10 @@ def _fails(call: Callable[[], Any]) -> RunFailedError:
     raise AssertionError(f"It returned {value!r} and should have failed.")
 
 
-def _eventually(is_so: Callable[[], object], what: str, seconds: float = 30.0) -> None:
+def _eventually(is_so: Callable[[], object], expectation: str, seconds: float = 30.0) -> None:
     deadline = time.monotonic() + seconds
     while not is_so():
-        assert time.monotonic() < deadline, f"It did not come about that {what}."
+        assert time.monotonic() < deadline, f"It did not come about that {expectation}."
         time.sleep(0.02)
 
 
@@ -195,9 +195,9 @@ def a_timeout_returns_to_the_caller(ground: Ground, path: str) -> None:
     with ground.open() as engine:
         for decision in (programs.slow_sync, programs.slow_async):
             for call in _both(engine, decision, path, 2.0, 0.1):
-                begun = time.monotonic()
+                began = time.monotonic()
                 error = _fails(call)
-                assert time.monotonic() - begun < 1.9, "the caller waited for the step all the same"
+                assert time.monotonic() - began < 1.9, "the caller waited for the step all the same"
                 assert error.error["outcome"] == "timeout", error.error
 
 
@@ -240,10 +240,10 @@ def _die(ground: Ground, path: str, at: str) -> None:
         with open_engine() as engine:
             engine.run(programs.dies, {path!r}, {at!r}, run_id={path!r})
     """
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(script)], check=False, capture_output=True, text=True, timeout=60
     )
-    assert done.returncode == -9, done.stderr
+    assert process.returncode == -9, process.stderr
 
 
 @_check("crash")
@@ -466,8 +466,8 @@ def a_task_cancelled_anywhere_leaves_nobody_holding_the_run(ground: Ground, path
 
 async def _interrupt(work: Awaitable[object]) -> bool:
     task = asyncio.ensure_future(work)
-    done, _ = await asyncio.wait([task], timeout=30)
-    assert done, "a cancelled call did not return"
+    finished, _ = await asyncio.wait([task], timeout=30)
+    assert finished, "a cancelled call did not return"
     assert asyncio.all_tasks() == {asyncio.current_task()}, "it left a task behind"
     return task.cancelled()
 
@@ -511,12 +511,12 @@ def a_second_process_attaches(ground: Ground, path: str) -> None:
         handle = engine.start(programs.approval, path, run_id=path)
         _eventually(lambda: (r := engine.find(path)) and r.state is RunState.WAITING, "the run waits")
         command = [sys.executable, "-c", textwrap.dedent(script)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as other:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             time.sleep(0.5)
-            assert other.poll() is None
+            assert process.poll() is None
             engine.signal(path, "answer", 5)
             assert handle.result(30) == 5
-            assert other.communicate(timeout=30)[0] == "5\n"
+            assert process.communicate(timeout=30)[0] == "5\n"
     assert _names(path) == ["ask", "done"]
 
 

@@ -52,9 +52,9 @@ def environment(name: str, action: str = "kill", *, nth: int = 1) -> dict[str, s
 
 
 def _check(name: str) -> None:
-    known = names()
-    if name not in known:
-        near = difflib.get_close_matches(name, known, n=1)
+    points = names()
+    if name not in points:
+        near = difflib.get_close_matches(name, points, n=1)
         raise MisuseError(
             f"There is no failpoint {name!r}{f'; did you mean {near[0]!r}?' if near else ''}\n"
             "Nothing was armed. `troth.testing.failpoints.names()` lists them."

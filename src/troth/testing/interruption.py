@@ -46,8 +46,8 @@ def _drive(work: Coroutine[Any, Any, T], at: int, how: How, task: "asyncio.Task[
     while True:
         try:
             waits_for = go_on(argument)
-        except StopIteration as done:
-            value: T = done.value
+        except StopIteration as end:
+            value: T = end.value
             return value
         count += 1
         if count == at or (count > at and how == "again and again"):

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from troth.analysis.check.baseline import compare, read_baseline, write_baseline
-from troth.analysis.check.fingerprint import fingerprints
 from troth.analysis.findings import Finding, Span
+from troth.analysis.report.fingerprint import fingerprints
 from troth.analysis.source.lines import Lines
 from troth.errors import MisuseError, RunError
 

@@ -34,6 +34,47 @@ def fix_at(source: str, code: str, root: Path = Path("/nowhere")):
             id="under a decorator that nobody can follow",
         ),
         pytest.param(
+            f"{WORK}async def main():\n    # intentionally not awaiting this call\n    work()\n",
+            "TR101",
+            "guess",
+            id="a comment says that nobody waits",
+        ),
+        pytest.param(
+            f"{WORK}async def main():\n    work()  # fire and forget\n",
+            "TR101",
+            "guess",
+            id="a comment beside it says so",
+        ),
+        pytest.param(
+            f"{WORK}async def main():\n    # nothing else waits here\n\n    work()\n",
+            "TR101",
+            "sure",
+            id="a comment of something else",
+        ),
+        pytest.param(
+            f"{WORK}async def main():\n    tasks = []\n    for n in range(3):\n        one = work(n)\n"
+            "        tasks.append(one)\n",
+            "TR102",
+            "guess",
+            id="put into a list of tasks that nobody reads",
+        ),
+        pytest.param(
+            f"{WORK}async def main():\n    task = work()\n    print(1)\n", "TR102", "guess", id="named a task"
+        ),
+        pytest.param(
+            "async def load_task() -> dict: ...\nasync def main():\n    task = load_task()\n    return task['name']\n",
+            "TR102",
+            "sure",
+            id="a task is what is loaded",
+        ),
+        pytest.param(
+            "import asyncio, time\nasync def test_blocking_timeout():\n    async def run():\n        time.sleep(1)\n"
+            "    await asyncio.wait_for(run(), 0.2)\n",
+            "TR602",
+            "guess",
+            id="a test of blocking",
+        ),
+        pytest.param(
             f"{WORK}async def start():\n    return work()\nasync def main():\n    return await start()\n",
             "TR109",
             "sure",

@@ -3,7 +3,7 @@
 import pytest
 
 from troth.analysis.check import Request, check, prepare
-from troth.analysis.incremental.warm_state import Memory
+from troth.analysis.pipeline.warm_state import Memory
 
 LOST = "async def f(): ...\n\n\nasync def g():\n    f()\n"
 

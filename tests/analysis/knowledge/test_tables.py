@@ -4,16 +4,17 @@ import collections.abc
 import json
 import re
 import typing
-import zlib
 from pathlib import Path
 
 import pytest
 
+from tools.knowledge.lock import LOCK, lines_of, pinned
+from tools.knowledge.table_text import as_text
 from tools.knowledge.words import words_of
 from troth.analysis import knowledge
 from troth.analysis.knowledge.library import load
 
-TABLES = Path(knowledge.__file__).parent / "tables"
+TEXTS = Path(__file__).parents[3] / "src" / "troth" / "analysis" / "knowledge" / "tables"
 FLAGS = set("agwmopcs")
 VOCABULARY = {f"collections.abc.{name}" for name in collections.abc.__all__} | {
     f"typing.{name}" for name in typing.__all__
@@ -27,11 +28,6 @@ def _few_at_a_time():
     yield
     if load.cache_info().currsize > 20:
         load.cache_clear()
-
-
-def test_all_tables_together_are_small():
-    """They travel in every wheel."""
-    assert sum(path.stat().st_size for path in TABLES.glob("*.z")) <= 2_320_000
 
 
 @pytest.mark.parametrize("top", knowledge.bundled())
@@ -70,12 +66,54 @@ def test_a_table_is_read_when_it_is_asked_for():
     assert knowledge.load("") is None
 
 
-def test_a_table_is_lines_of_json_under_zlib():
-    """Anybody can look into one."""
-    lines = zlib.decompress((TABLES / "anyio.z").read_bytes()).splitlines()
-    head, *modules = map(json.loads, lines)
-    assert head.keys() == {"source", "modules", "words"}
-    assert len(modules) == len(head["modules"])
+def test_the_tables_are_those_of_the_repository():
+    """Whether they are installed packed or read as text, they say the same."""
+    assert knowledge.bundled() == tuple(sorted(path.stem for path in TEXTS.glob("*.json")))
+    for top in ("anyio", "httpx", "asyncio"):
+        library, text = knowledge.load(top), json.loads((TEXTS / f"{top}.json").read_bytes())
+        assert {home: library.module(home) for home in library.modules} == text["modules"]
+        assert (list(library.source), library.words) == (text["source"], text["words"])
+
+
+def test_the_lock_pins_every_table():
+    """A table that was changed by hand, or by a build that did not end, is noticed."""
+    assert LOCK.read_text(encoding="utf-8").splitlines(keepends=True)[1:] == lines_of(TEXTS)
+
+
+@pytest.mark.parametrize(
+    ("top", "requirements", "expected"),
+    [
+        pytest.param("a", ["a"], ("a==1.2",), id="as it was read"),
+        pytest.param("b", ["b-core", "b-more"], ("b-core==3", "b-more==4.0"), id="several distributions"),
+        pytest.param("a", ["a", "new"], ("a==1.2", "new"), id="a distribution that the lock does not name"),
+        pytest.param("c", ["c"], ("c",), id="a new table"),
+    ],
+)
+def test_a_build_installs_what_the_lock_pins(tmp_path, top, requirements, expected):
+    """So that a table can be made again."""
+    lock = tmp_path / "lock"
+    lock.write_text("# head\na 0123 a 1.2\nb 4567 b-core 3, b-more 4.0\n")
+    assert pinned(top, requirements, lock) == expected
+
+
+def test_text_of_a_table():
+    """One function, method or name a line; what lists hold, and a small class, stays together."""
+    table = {
+        "source": ["a 1"],
+        "modules": {"a": {"c": {"C": {"m": {"f": ["a", "x" * 90, {}]}}, "S": {"s": 1}}}},
+        "words": {},
+    }
+    text = as_text(table)
+    assert json.loads(text) == table
+    assert text.splitlines()[3:10] == [
+        '   "c": {',
+        '    "C": {',
+        '     "m": {',
+        f'      "f": ["a", "{"x" * 90}", {{}}]',
+        "     }",
+        "    },",
+        '    "S": {"s": 1}',
+    ]
 
 
 @pytest.mark.parametrize("top", knowledge.bundled())

@@ -36,7 +36,7 @@ def _early():
 # Registered before `troth.bridge` registered its own: it runs after that.
 atexit.unregister(_early)
 if len(sys.argv) > 2 and sys.argv[2] == "run_at_exit":
-    from troth.bridge import _loop_pool
+    from troth.bridge._loops import loop_pool as _loop_pool
 
     atexit.unregister(_loop_pool._close_main_loops)
     atexit.register(_early)

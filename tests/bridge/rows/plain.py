@@ -269,7 +269,7 @@ def leftover_task_is_told():
     bridge.run(handle)
     import atexit
 
-    from troth.bridge import _loop_pool
+    from troth.bridge._loops import loop_pool as _loop_pool
 
     atexit.unregister(_loop_pool._close_main_loops)
     _loop_pool._close_main_loops()  # what the exit does, early enough for the row to look at what it left

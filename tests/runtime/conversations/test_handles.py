@@ -9,6 +9,7 @@ import pytest
 
 from troth.runtime.agents import Agent
 from troth.runtime.conversations import AgentExitError, AlreadyRunning, Conversations, Status, Stopping
+from troth.runtime.conversations.drivers import ConversationRun
 from troth.runtime.store import SqliteStore
 
 LIMIT = 20  # seconds after which a test that hangs is given up
@@ -101,6 +102,32 @@ def test_any_handle_stops_the_run(home, agent):
     assert second.interrupt() is Stopping.WILL_STOP
     assert followed(second, number)[-1].payload["outcome"] == "interrupted"
     assert second.interrupt() is Stopping.STOPPED
+
+
+@pytest.mark.parametrize("agent", [Held, AsyncHeld])
+def test_a_run_whose_end_is_written_is_over(home, agent, monkeypatch):
+    """Those who follow the log read of the end before the run itself goes on: it is not stopped once more."""
+    goes_on, ended = threading.Event(), ConversationRun.ended
+
+    def held_up(run, events):
+        assert goes_on.wait(LIMIT)
+        ended(run, events)
+
+    monkeypatch.setattr(ConversationRun, "ended", held_up)
+    held = agent()
+    conversation = home.open(held, "c")
+    conversation.send("hello")
+    number = conversation.start()
+    try:
+        assert held.began.wait(LIMIT)
+        assert conversation.interrupt() is Stopping.WILL_STOP
+        assert followed(conversation, number)[-1].payload["outcome"] == "interrupted"
+        assert conversation.interrupt() is Stopping.STOPPED
+        assert asyncio.run(conversation.ainterrupt()) is Stopping.STOPPED
+        last = [event.kind for event in conversation.events()][-1]
+    finally:
+        goes_on.set()
+    assert last == "run.ended"
 
 
 def test_a_handle_of_other_conversations_on_the_same_file_stops_it(store, home, tmp_path):

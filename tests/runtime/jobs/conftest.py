@@ -10,10 +10,10 @@ from troth.runtime.jobs.jobs import folder_of
 from troth.runtime.promises import RetryPolicy
 from troth.runtime.store import SqliteStore
 
-QUICK = RetryPolicy(limit=3, over=0.0, first=0.01, longest=0.05, send_timeout=1.0, probe=0.2)
+QUICK = RetryPolicy(limit=3, over=0.0, first=0.01, longest=0.05, send_timeout=30.0, probe=0.2)
 
 
-def until(condition, seconds=20.0):
+def until(condition, seconds=60.0):
     """Wait for a fact, with a deadline."""
     deadline = time.monotonic() + seconds
     while not (answer := condition()):

@@ -76,7 +76,7 @@ def program(folder):
             begin(jobs, "j-2", STAYS, folder)
             until(lambda: jobs.get("j-1").hits or jobs.get("j-1").is_over, "nothing was found")
             (Path(folder) / "go").touch()
-            ended, stopped = jobs.wait("j-1", 20), jobs.stop("j-2", timeout=20)
+            ended, stopped = jobs.wait("j-1", 60), jobs.stop("j-2", timeout=60)
             until(lambda: channel is None or not runtime.outbox.counts().stored, "something stays owed")
         counts = runtime.outbox.counts()
         assert ended.is_over, ended

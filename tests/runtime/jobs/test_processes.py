@@ -76,7 +76,7 @@ def test_killed_with_a_job_under_way(path, tmp_path, again, when):
     assert (record.state, record.exit_code, record.hits) == (JobState.FAILED, 42, 2)
     assert [delivery.data["line"] for delivery in chat.of("watch")] == ["hit 1", "hit 2"]
     assert len(runtime.jobs.read("j-1").text.splitlines()) == 1002
-    assert runtime.outbox.counts().delivered == 3
+    until(lambda: runtime.outbox.counts().delivered == 3)
 
 
 def test_a_job_that_stops_with_its_program_is_told_after_the_restart(path, again):
@@ -153,6 +153,24 @@ def test_a_full_disk_is_not_a_lost_end(runtime, chat, point):
         until(lambda: chat.of("done"))
     assert [delivery.kind for delivery in chat.sent] == ["watch", "done"]
     assert runtime.jobs.get(job).exit_code == 8
+
+
+def test_a_start_that_fails_on_a_full_disk_is_told_through_the_promise(runtime, chat):
+    """It could not be started, and that could not be written down: the caller hears of the store, and the session later."""
+    left = [2]
+
+    def full(_):
+        left[0] -= 1
+        if left[0] >= 0:
+            raise StoreError("the disk is full")
+
+    with failpoints.armed("job.end.written", full), bind("s", chat):
+        with pytest.raises(StoreError, match="the disk is full"):
+            runtime.jobs.start(["there-is-no-such-program"], job_id="j")
+        until(lambda: chat.of("done"))
+    until(lambda: runtime.outbox.counts().delivered == 1)
+    assert runtime.jobs.get("j").state is JobState.FAILED
+    assert "No such file" in runtime.jobs.get("j").text
 
 
 def test_a_file_that_is_locked_delays_and_loses_nothing(runtime, path):

@@ -42,7 +42,7 @@ def test_a_channel_that_kills_its_host(path):
             channel = Fatal()
             runtime.open_channel(channel)
             with bind("s", channel):
-                runtime.promises.start(give, 7, promise_id="p-1").promise.wait(10)
+                runtime.promises.start(give, 7, promise_id="p-1").promise.wait(60)
                 time.sleep(20)
         """,
         path=str(path),
@@ -113,7 +113,7 @@ def test_two_processes_one_is_told_by_the_other(path):
             """
             with Runtime({path!r}, in_process=False) as runtime:
                 with bind("s"):
-                    runtime.promises.start(give, 7, promise_id="p-1").promise.wait(10)
+                    runtime.promises.start(give, 7, promise_id="p-1").promise.wait(60)
             """,
             path=str(path),
         )
@@ -130,7 +130,7 @@ def test_a_lease_is_renewed_as_long_as_somebody_holds_the_delivery(path, monkeyp
         channel = Switch(mode="accepting")
         runtime.open_channel(channel)
         with bind("s", channel):
-            runtime.promises.start(give, 1, promise_id="p-1").promise.wait(10)
+            runtime.promises.start(give, 1, promise_id="p-1").promise.wait(60)
         until(lambda: channel.sent)
         first = runtime.outbox.find("p-1-done-1").leased_until
         until(lambda: runtime.outbox.find("p-1-done-1").leased_until > first + 2.0)

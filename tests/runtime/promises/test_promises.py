@@ -1,10 +1,12 @@
 """What `promises.start` answers, and that the row is there before anything else."""
 
 import asyncio
+import contextvars
 import subprocess
 import sys
 import textwrap
 import threading
+import time
 
 import pytest
 
@@ -25,8 +27,8 @@ from troth.runtime import (
 from troth.runtime.channels import stateless
 from troth.runtime.engine import RunFailedError, Step, Wait
 from troth.runtime.promises.errors import ForeignPromiseError, NotSettledError, UnknownPromiseError
-from troth.runtime.store import StoreError
-from troth.runtime.store.promise_records import DeliveryState, PromiseState
+from troth.runtime.store import SqliteStore, StoreError, commit_point
+from troth.runtime.store.promise_records import DeliveryState, NewPromise, PromiseState
 from troth.testing import failpoints
 
 from .conftest import QUICK, AsyncSwitch, Switch, give, until, value_of
@@ -83,7 +85,7 @@ def test_exactly_one_outcome(runtime, capability, detach, kind, color):
         assert outcome.result == 7
         assert runtime.outbox.counts().promised == 0
     else:
-        assert outcome.promise.wait(10).result == 7
+        assert outcome.promise.wait(60).result == 7
 
 
 def begin(runtime, color, *args, **kwargs):
@@ -110,6 +112,34 @@ def test_a_worker_of_somebody_else_says_so(runtime, monkeypatch, word):
     monkeypatch.setenv("TROTH_DELIVERY", "perhaps")
     with pytest.raises(MisuseError, match="can be `none` or `store`"):
         runtime.promises.start(give, 1)
+
+
+@pytest.mark.parametrize("color", ["sync", "async"])
+def test_a_thread_that_lost_its_context_is_refused(path, color):
+    """F16: with `must_bind`, what is bound to nothing is no turn of anybody; a thread that carries the context is."""
+    with Runtime(path, in_process=False, must_bind=True) as runtime:
+        outcomes = []
+
+        def work():
+            for start in (lambda: begin(runtime, color, give, 1), lambda: runtime.jobs.start(["true"])):
+                try:
+                    outcomes.append(start())
+                except PromiseRefused as refused:
+                    outcomes.append(refused)
+
+        with bind("s"):
+            lost = threading.Thread(target=work, name="lost")
+            lost.start()
+            lost.join()
+            carried = threading.Thread(target=contextvars.copy_context().run, args=(work,))
+            carried.start()
+            carried.join()
+        assert [type(outcome) for outcome in outcomes] == [PromiseRefused, PromiseRefused, Stored, Stored]
+        assert "the thread" in str(outcomes[0])
+        assert "copy_context" in str(outcomes[0])
+        assert runtime.outbox.counts().promised == 2
+        for outcome in outcomes[2:]:
+            outcome.promise.wait(60)
 
 
 def test_without_a_default_channel_results_are_stored(path):
@@ -139,7 +169,7 @@ def test_every_kind_of_work(runtime, what):
     """A workflow, a saga, a decision, an agent with a prompt."""
     work, args, kwargs, expected = WORKS[what]
     promise = runtime.promises.start(work, *args, **kwargs).promise
-    record = promise.wait(10)
+    record = promise.wait(60)
     assert record.state is PromiseState.DONE, record
     if expected is not None:
         assert record.result == expected
@@ -156,7 +186,7 @@ def test_every_kind_of_work(runtime, what):
 )
 def test_a_failure_is_delivered_as_that(runtime, work, state, type_):
     """F20: a value that cannot be kept is a typed failure, never a loss."""
-    record = runtime.promises.start(work).promise.wait(10)
+    record = runtime.promises.start(work).promise.wait(60)
     assert (record.state, record.error["type"]) == (state, type_)
     assert runtime.inbox.take(10).data["error"]["type"] == type_
 
@@ -165,7 +195,7 @@ def test_a_cancelled_promise_is_delivered_as_that(runtime):
     """Cancelling is an end like the others."""
     promise = runtime.promises.start(hold).promise
     assert promise.cancel()
-    assert promise.wait(10).state is PromiseState.CANCELLED
+    assert promise.wait(60).state is PromiseState.CANCELLED
     assert "was cancelled" in runtime.inbox.take(10).text
     assert not promise.cancel()
 
@@ -173,7 +203,7 @@ def test_a_cancelled_promise_is_delivered_as_that(runtime):
 def test_both_colors_answer_the_same(runtime):
     """`wait` and `await_end`, `get` and `aget` return equal records."""
     promise = runtime.promises.start(give, [1]).promise
-    waited = promise.wait(10)
+    waited = promise.wait(60)
     assert asyncio.run(promise.await_end(10)) == waited == promise.get() == asyncio.run(promise.aget())
     with pytest.raises(UnknownPromiseError, match="never was"):
         runtime.promises.get("p-nobody")
@@ -183,13 +213,13 @@ def test_both_colors_answer_the_same(runtime):
     with pytest.raises(NotSettledError):
         asyncio.run(other.await_end(0.05))
     other.cancel()
-    other.wait(10)
+    other.wait(60)
 
 
 def test_another_session_is_refused(runtime):
     """Each verb asks whose promise it is."""
     promise = runtime.promises.start(give, 1).promise
-    promise.wait(10)
+    promise.wait(60)
     for verb in (runtime.promises.get, runtime.promises.wait, runtime.promises.cancel):
         with pytest.raises(ForeignPromiseError):
             verb(promise.id, session="somebody else")
@@ -208,7 +238,7 @@ def test_another_process_can_ask_at_once(runtime, path):
     )
     assert done.stdout.strip() == "open"
     promise.cancel()
-    promise.wait(10)
+    promise.wait(60)
 
 
 def test_a_store_that_refuses_the_end_is_told_through_the_promise(path):
@@ -217,7 +247,7 @@ def test_a_store_that_refuses_the_end_is_told_through_the_promise(path):
         with failpoints.armed("run.finish.written", full_disk):
             promise = runtime.promises.start(give, 1).promise
             with pytest.raises(StoreError, match="disk is full"):
-                promise.wait(10)
+                promise.wait(60)
         assert promise.get().state is PromiseState.OPEN
         assert runtime.outbox.counts().stored == 1
 
@@ -261,7 +291,7 @@ def test_a_conversation_is_its_own_session(runtime):
     conversation.send("hello")
     conversation.run()
     assert seen[0] == "talk-1"
-    assert seen[1].wait(10).session == "talk-1"
+    assert seen[1].wait(60).session == "talk-1"
     assert runtime.inbox.take(10, session="talk-1").promise == seen[1].id
 
 
@@ -295,6 +325,26 @@ def test_retention_counts_from_the_end_and_expiry_is_told(path):
         assert runtime.outbox.find(delivery).state is DeliveryState.EXPIRED
         with pytest.raises(MisuseError, match="has expired since"):
             runtime.outbox.replay(delivery)
+
+
+def test_a_shorter_retention_than_any_before_is_noticed(path):
+    """By a sweep that has looked and found that nothing expires for a week, although another process asks for it."""
+    point = commit_point("test.retention", "a promise of work that is no run")
+
+    def work(tx):
+        now = time.time()
+        tx.promises.add(NewPromise("gone", "s", "test", "subject", "title", None, None, 0.05, now))
+        tx.promises.settle("test", "subject", PromiseState.DONE, now, result="1")
+
+    with Runtime(path, in_process=False) as runtime:
+        kept = runtime.promises.start(give, 1).promise
+        kept.wait(30)
+        until(lambda: runtime.outbox._expired_to > 0, 30)
+        with SqliteStore(path) as other:
+            other.commit(point, work)
+        until(lambda: runtime.promises.get("gone").state is PromiseState.EXPIRED, 30)
+        assert kept.get().state is PromiseState.DONE
+        assert [incident.kind for incident in runtime.outbox.incidents()] == ["expired"]
 
 
 def test_an_open_promise_does_not_expire(path):

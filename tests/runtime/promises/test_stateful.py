@@ -72,7 +72,7 @@ class Delivering(RuleBasedStateMachine):
             outcome = self.runtime.promises.start(give, 1)
         pushes = self.channel is not None and can_push
         assert type(outcome) is (Pushed if pushes else Stored)
-        outcome.promise.wait(10)
+        outcome.promise.wait(60)
         if pushes:  # a turn on a channel that can push is offered everything that is stored
             self.model_offers(session)
         (self.has if pushes else self.owed)[session].append(f"{outcome.promise.id}-done-1")

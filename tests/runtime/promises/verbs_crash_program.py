@@ -34,7 +34,7 @@ GO = threading.Event()
 
 
 def wait_for_it(value):
-    GO.wait(20)
+    GO.wait(60)
     return value
 
 
@@ -76,7 +76,7 @@ def use_every_verb(runtime, folder):
     chat.accepts = True
     runtime.open_channel(chat)
     with bind(SESSION, chat):
-        promises.start(give, 1, promise_id="p-1").promise.wait(20)
+        promises.start(give, 1, promise_id="p-1").promise.wait(60)
         until(lambda: chat.reset(SESSION) == 1, "nothing was taken back")
         until(lambda: post._held.of("chat", accepted=True), "nothing was accepted")
         post._beat()
@@ -88,24 +88,24 @@ def use_every_verb(runtime, folder):
         post.replay("p-1-done-1")
         until(lambda: post.counts().delivered == 1, "it was not replayed")
     with bind(SESSION):
-        promises.start(give, 2, promise_id="p-2").promise.wait(20)
+        promises.start(give, 2, promise_id="p-2").promise.wait(60)
     with bind(SESSION, chat):
         until(lambda: post.counts().delivered == 2, "it was not offered")
         promise = promises.start(late, 5, promise_id="p-5").promise
         chat.can = Capability.STORE
         GO.set()
-        promise.wait(20)
+        promise.wait(60)
         until(lambda: post.find("p-5-done-1").state == "stored", "losing push changed nothing")
         chat.can = Capability.PUSH
         until(lambda: post.counts().delivered == 3, "it was not sent when the channel could push again")
     chat.accepts = True
     with bind(SESSION, chat):
-        promises.start(give, 3, promise_id="p-3").promise.wait(20)
+        promises.start(give, 3, promise_id="p-3").promise.wait(60)
         until(lambda: post._held.of("chat", accepted=True), "nothing was accepted")
     runtime.close_channel(chat)
     chat.accepts, chat.can = False, Capability.STORE
     with bind(SESSION, chat):
-        promises.start(give, 4, promise_id="p-4").promise.wait(20)
+        promises.start(give, 4, promise_id="p-4").promise.wait(60)
     chat.can = Capability.PUSH
     runtime.open_channel(chat)
     with bind(SESSION, chat):

@@ -11,9 +11,12 @@ import threading
 import pytest
 
 from troth.runtime import Runtime, Saga, SagaState, Workflow, step
+from troth.runtime.engine import RunCancelledError
 from troth.runtime.sagas.checked_callable import judge
 from troth.runtime.sagas.undo import undo_arguments
+from troth.runtime.sessions import Action, Hypervisor
 from troth.runtime.workflows.execute.resume_points import CannotGoOnError
+from troth.testing import failpoints
 
 
 @pytest.fixture
@@ -207,3 +210,54 @@ def test_the_same_from_the_command_line(tmp_path):
     second = troth("runs", "resume", "r")
     assert (second.returncode, "nothing to go on from" in second.stderr) == (2, True), second.stderr
     assert (tmp_path / "effects").read_text() == "refunded "
+
+
+@pytest.mark.parametrize("door", ["saga", "workflow", "act"])
+def test_what_was_never_called_is_not_taken_back(tmp_path, monkeypatch, door):
+    """A cancellation that comes before a step is called leaves nothing of that step to undo: an undo may rely on it."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    effects = []
+
+    def undo(name):
+        return lambda: effects.append(f"undo {name}")
+
+    with Runtime(tmp_path / "troth.db") as runtime:
+
+        def cancels():
+            effects.append("one")
+            thread = threading.Thread(target=lambda: runtime.engine.cancel("r"))
+            thread.start()
+            thread.join()
+
+        def never():
+            effects.append("two")
+
+        if door == "saga":
+            saga = Saga("s").step("one", do=cancels, undo=undo("one")).step("two", do=never, undo=undo("two"))
+            outcome = runtime.run_saga(saga, run_id="r", check=False)
+            assert (outcome.state, outcome.undone) == ("cancelled", ("one",))
+        elif door == "workflow":
+            flow = Workflow(
+                "w", step("one", function=cancels, undo=undo("one")), step("two", function=never, undo=undo("two"))
+            )
+            assert runtime.run(flow, run_id="r", check=False).state == "cancelled"
+        else:
+            cancelled_before_the_call(tmp_path, never, undo("two"))
+        assert effects == (["one", "undo one"] if door != "act" else [])
+
+
+def cancelled_before_the_call(tmp_path, never, undo):
+    """An act whose run is cancelled right after it was begun."""
+    actions = [Action("two", never, undo=undo)]
+    with Hypervisor(tmp_path / "acts.db", audit_key="a key that is only used in tests", actions=actions) as hypervisor:
+        session = hypervisor.create("ops")
+        member = hypervisor.join(session, "a", score=0.8)
+        hypervisor.activate(session)
+
+        def cancel(_):
+            for driven in hypervisor.engine._driver.runs.values():
+                driven.run.cancellation.ask()
+
+        with failpoints.armed("session.act.after", cancel), pytest.raises(RunCancelledError):
+            member.act("two")
+        assert [row.kind for row in hypervisor.events(after=3)] == ["act.begun", "act.over"]

@@ -9,11 +9,14 @@ from contextlib import closing
 
 import pytest
 
-from troth.errors import MisuseError
-from troth.runtime.sessions import Anchor, AnchorFailedError, AuditBrokenError, Hypervisor
+from troth.errors import MisuseError, TrothError
+from troth.runtime.engine import Append, Step, current_step
+from troth.runtime.engine.commands import Govern
+from troth.runtime.sessions import Action, Anchor, AnchorFailedError, AuditBrokenError, Hypervisor
 from troth.runtime.sessions.audit.chain import FIRST, Signer, digest_of
 from troth.runtime.sessions.audit.verify import verify_trail
 from troth.runtime.sessions.commit_points import RECORD
+from troth.runtime.sessions.governed_run import SessionGovernor
 from troth.runtime.store import SqliteStore
 
 KEY = "a key that is only used in tests"
@@ -173,6 +176,64 @@ def test_an_anchor_that_fails_loses_nothing(path, is_strict):
         hv.create("ops")
         assert hv.verify_audit().is_valid
         assert "anchor.works" in {row.kind for row in hv.events()}
+
+
+def test_what_a_step_appends_is_an_entry(path):
+    """By `current_step().append`, and by a decision's own `Append`; in the commit of the step, or not at all."""
+
+    def announce(version):
+        current_step().append("news", "deployed", {"version": version})
+
+    def fail():
+        current_step().append("news", "never", {})
+        raise OSError("no network")
+
+    def decision(session, agent):
+        yield Govern(SessionGovernor(hypervisor.governance, session, agent, "run", "announcing"))
+        yield Append("news", "said", {"by": "the decision"})
+        return (yield Step("announce", announce, 2))
+
+    actions = [Action("announce", announce, reversibility="partial"), Action("fail", fail, reversibility="partial")]
+    with Hypervisor(path, audit_key=KEY, actions=actions) as hypervisor:
+        session = hypervisor.create("ops")
+        member = hypervisor.join(session, "a", score=0.8)
+        hypervisor.activate(session)
+        member.act("announce", version=1)
+        with pytest.raises(TrothError):
+            member.act("fail")
+        hypervisor.engine.run(decision, session.id, "a")
+        entries = [json.loads(row.data) for row in hypervisor.events() if row.kind == "event"]
+        assert [(entry["kind"], entry["payload"]) for entry in entries] == [
+            ("deployed", {"version": 1}),
+            ("said", {"by": "the decision"}),
+            ("deployed", {"version": 2}),
+        ]
+        assert [event.kind for event in hypervisor.store.events("news")] == ["deployed", "said", "deployed"]
+        assert hypervisor.verify_audit().is_valid
+
+
+def test_an_anchor_that_hangs_stops_no_heart(path):
+    """It is caught up on a thread of its own: the store's goes on with heartbeats and news of other processes."""
+    hangs, goes_on, fails = threading.Event(), threading.Event(), threading.Event()
+    fails.set()
+
+    def put(number, mac):
+        if fails.is_set():
+            raise OSError("no network")
+        hangs.set()
+        goes_on.wait(60)
+
+    with Hypervisor(path, audit_key=KEY, anchor=Anchor(put)) as hypervisor:
+        try:
+            hypervisor.create("ops")
+            fails.clear()
+            assert hangs.wait(60)
+            beats = threading.Semaphore(0)
+            stop = hypervisor.store.chore(0.01, beats.release)
+            assert all(beats.acquire(timeout=60) for _ in range(3))
+            stop()
+        finally:
+            goes_on.set()
 
 
 def test_eight_writers_and_a_valid_chain(path):

@@ -13,7 +13,12 @@ QUICK = {*(point.after for point in POINTS), "session.kill.written", "session.ki
 PLACES = [
     pytest.param(name, marks=() if name in QUICK else pytest.mark.soak) for point in POINTS for name in point.failpoints
 ]
-FROM_A_LOOP = ["session.kill.written", "session.answer.after", "session.end.after", "session.tool.written"]
+QUICK_FROM_A_LOOP = {"session.kill.written", "session.answer.after", "session.end.after", "session.tool.written"}
+FROM_A_LOOP = [
+    pytest.param(name, marks=() if name in QUICK_FROM_A_LOOP else pytest.mark.soak)
+    for point in POINTS
+    for name in point.failpoints
+]
 
 
 @pytest.fixture(scope="module")

@@ -1,15 +1,19 @@
 """A session through its states; joining, rings, limits; and everything that is refused changes nothing."""
 
+import asyncio
 import inspect
 import sqlite3
 import sys
 import threading
 import time
 from contextlib import closing
+from functools import partial
 
 import pytest
 
+from troth import bridge
 from troth.errors import MisuseError
+from troth.runtime import Runtime, Saga, SagaFailedError
 from troth.runtime.sessions import (
     Action,
     CannotJoinError,
@@ -332,6 +336,97 @@ def test_hooks_are_asked(path, effects):
         assert [(one, view.agent) for one, view in hypervisor.monitor(below=0.8)] == [(session.id, "a")]
     with Hypervisor(path, audit_key=KEY, trust=trust, on_hook_failure="probation") as hypervisor:
         assert hypervisor.join(session, "broken", score=0.9).ring is Ring.SANDBOX
+
+
+@pytest.mark.parametrize("color", ["sync", "async"])
+@pytest.mark.parametrize("hook", ["trust", "verifier", "history"])
+def test_a_hook_has_a_time_limit(path, hook, color):
+    """One that does not answer is an outcome: the agent is refused, and nothing has changed."""
+    goes_on = threading.Event()
+
+    def hang(*_):
+        goes_on.wait(60)
+
+    async def ahang(*_):
+        await asyncio.sleep(60)
+
+    hooks = {"trust": lambda _: 0.9, hook: hang if color == "sync" else ahang}
+    try:
+        with Hypervisor(path, audit_key=KEY, hook_timeout=0.05, **hooks) as hypervisor:
+            session = hypervisor.create("ops")
+            with pytest.raises(CannotJoinError, match=hook):
+                hypervisor.join(session, "a", history=[] if hook == "history" else None)
+            assert hypervisor.get(session).members == ()
+    finally:
+        goes_on.set()
+
+
+def test_an_async_hook_runs_on_the_callers_own_loop(path):
+    """Where a call that waits for user code is awaited: what the hook uses belongs to that loop."""
+    loops = {}
+
+    def noted(name, answer):
+        async def hook(*_):
+            loops[name] = asyncio.get_running_loop()
+            return answer
+
+        return hook
+
+    hooks = {name: noted(name, True) for name in ("verifier", "history")}
+    hooks |= {"trust": noted("trust", 0.9), "on_kill": [noted("on_kill", None)]}
+
+    async def main():
+        with Hypervisor(path, audit_key=KEY, **hooks) as hypervisor:
+            session = hypervisor.create("ops")
+            await bridge.call(partial(hypervisor.join, history=[]), session, "a")
+            hypervisor.activate(session)
+            kill = await bridge.call(partial(hypervisor.kill, reason="a test", timeout=30), session, "a")
+            assert kill.terminated
+        return asyncio.get_running_loop()
+
+    here = asyncio.run(main())
+    assert loops == dict.fromkeys(("trust", "verifier", "history", "on_kill"), here)
+
+
+def test_the_one_of_a_runtime(path):
+    """It is on the runtime's store, there is one, and its acts know the runtime's own functions."""
+    with Runtime(path) as runtime:
+        hypervisor = runtime.hypervisor
+        assert hypervisor is runtime.hypervisor
+        assert hypervisor.store is runtime.store
+        hypervisor.register(Action("look", lambda: "seen", read_only=True))
+        session = hypervisor.create("ops")
+        member = hypervisor.join(session, "a", score=0.8)
+        hypervisor.activate(session)
+        assert member.act("look") == "seen"
+        assert [row.kind for row in hypervisor.events(after=3)] == ["act.begun", "act.done"]
+        assert (hypervisor.count(), hypervisor.count("active"), hypervisor.get("nobody")) == (1, 1, None)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        pytest.param(lambda member: member.act("deploy", version=1), id="act"),
+        pytest.param(lambda member: member.workspace.write("plan", "text"), id="write"),
+        pytest.param(lambda member: member.run(Saga("s").step("one", do=lambda: None, undo=None)), id="step"),
+        pytest.param(lambda member: member.record("note"), id="note"),
+    ],
+)
+def test_every_way_uses_up_the_rate(hypervisor, use):
+    """An act, a write, a step: what comes after is refused, whichever it is."""
+    session = hypervisor.create("ops", SessionConfig(rates={2: (0.001, 1)}))
+    member = hypervisor.join(session, "a", score=0.8)
+    hypervisor.activate(session)
+    use(member)
+    with pytest.raises(RefusedError, match="times a second") as refused:
+        member.act("deploy", version=2)
+    assert refused.value.rule == "rate"
+    session = hypervisor.create("ops", SessionConfig(rates={2: (0.001, 1)}))
+    member = hypervisor.join(session, "a", score=0.8)
+    hypervisor.activate(session)
+    member.record("note")
+    with pytest.raises((RefusedError, SagaFailedError), match="times a second"):
+        use(member)
 
 
 def test_nothing_inert(path, hypervisor, session):

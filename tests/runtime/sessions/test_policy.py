@@ -18,6 +18,7 @@ from troth.runtime.sessions import (
     Rule,
     SessionConfig,
 )
+from troth.runtime.sessions.rehearsal import rehearse
 
 KEY = "a key that is only used in tests"
 DEADLINE = 20.0
@@ -276,3 +277,79 @@ def test_a_policy_of_an_earlier_process(path, effects):
     with Hypervisor(path, actions=[action], audit_key=KEY, policies=[local]) as hypervisor:
         hypervisor.member(session, "a").act("deploy", version=2)
     assert effects == [2]
+
+
+CHANGES = {
+    "workspace.write": lambda space: space.write("plan", "a new text"),
+    "workspace.delete": lambda space: space.delete("plan"),
+    "workspace.permit": lambda space: space.permit("plan", readers=[]),
+    "workspace.snapshot": lambda space: space.snapshot("later"),
+    "workspace.restore": lambda space: space.restore("before"),
+}
+
+
+def no_changes(request):
+    is_first = request.arguments.get("characters") == 3 or request.arguments.get("snapshot") == "before"
+    if request.action == "workspace.restore" or not is_first:
+        return "deny", f"no {request.action} in ring {request.ring}"
+    return "allow"
+
+
+async def async_no_changes(request):
+    return no_changes(request)
+
+
+NO_CHANGES = PolicyTable(
+    [Rule("allow", action="workspace.write", arguments={"characters": 3}),
+     Rule("allow", action="workspace.snapshot", arguments={"snapshot": "before"}),
+     *[Rule("deny", action=action, reason=f"no {action} in ring 1") for action in CHANGES]]
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("action", CHANGES)
+@pytest.mark.parametrize("policy", [no_changes, async_no_changes, NO_CHANGES], ids=["sync", "async", "table"])
+def test_a_change_of_the_workspace_is_asked_about(hypervisor, policy, action):
+    """Before every write; what is refused changes nothing, and both are audited with the policy's answer."""
+    session = hypervisor.create("ops", SessionConfig(policy=policy, rates={}))
+    member = hypervisor.join(session, "a", score=0.99, consensus=["ops"])
+    hypervisor.activate(session)
+    space = member.workspace
+    space.write("plan", "old")
+    space.snapshot("before")
+    (written,) = entries(hypervisor, "workspace.written")
+    assert (written["policy"]["answer"], written["ring"], written["characters"]) == ("allow", 1, 3)
+    with pytest.raises(RefusedError, match=f"no {action} in ring 1") as refused:
+        CHANGES[action](space)
+    assert refused.value.rule == "policy"
+    assert (space.read("plan"), space.list()) == ("old", [f"{space.root}/plan"])
+    assert len(entries(hypervisor, "workspace.written")) == len(entries(hypervisor, "workspace.snapshot")) == 1
+    (entry,) = entries(hypervisor, "refused")
+    assert (entry["policy"]["answer"], len(entry["policy"]["digest"])) == ("deny", 64)
+    assert hypervisor.verify_audit().is_valid
+
+
+def test_a_write_cannot_wait_for_people(hypervisor):
+    """Only an act can: the refusal says so."""
+    member = member_under(hypervisor, lambda request: ("ask", "who knows"))
+    with pytest.raises(RefusedError, match="only an act can wait"):
+        member.workspace.write("plan", "text")
+    assert (hypervisor.asks(), member.workspace.list()) == ([], [])
+
+
+def test_writes_are_part_of_a_rehearsal(hypervisor):
+    """A policy can be tried on what was written before there was one."""
+    session = hypervisor.create("ops")
+    member = hypervisor.join(session, "a", score=0.8)
+    hypervisor.activate(session)
+    member.workspace.write("secrets/key", "text")
+    member.workspace.write("plan", "longer text")
+    member.workspace.delete("plan")
+    table = PolicyTable(
+        [Rule("deny", action="workspace.*", arguments={"path": f"{member.workspace.root}/secrets/key"})],
+        otherwise="allow",
+    )
+    rehearsal = rehearse(hypervisor.store, table)
+    assert rehearsal.total == 3
+    ((_, request, answer),) = rehearsal.differing
+    assert (request.action, request.kind, request.ring, answer.word) == ("workspace.write", "write", 2, "deny")
+    assert request.arguments == {"path": f"{member.workspace.root}/secrets/key", "characters": 4}

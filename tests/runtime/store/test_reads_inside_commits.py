@@ -26,8 +26,11 @@ READS = {
     "orphans": lambda store: store.orphans(["d"]),
     "unheld": lambda store: store.unheld("d"),
     "recent_streams": lambda store: store.recent_streams("s", 1),
+    "events_of_all": lambda store: store.events_of_all("s"),
     "cancelling": lambda store: store.cancelling(),
     "read_sessions": lambda store: store.read_sessions(lambda rows: rows.session("s")),
+    "trimmed": lambda store: store.trimmed("s"),
+    "read_server": lambda store: store.read_server(lambda rows: rows.keys()),
 }
 
 
@@ -65,7 +68,7 @@ def test_a_commit_sees_what_it_has_written(store):
 
 def test_the_list_of_reads_is_complete():
     """Everything that a store is asked, and nothing that it is told."""
-    other = {"commit", "acommit", "commit_at_once", "transaction", "listening", "chore", "close", "is_alive"}
+    other = {"commit", "acommit", "commit_at_once", "transaction", "listening", "chore", "close", "is_alive", "trim"}
     methods = {name for name, value in vars(Store).items() if callable(value) and not name.startswith("_")}
     assert methods - other == set(READS)
 

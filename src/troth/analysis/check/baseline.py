@@ -4,9 +4,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from troth.analysis.check.fingerprint import Mark, mark, settle, still_defines
 from troth.analysis.findings import Finding
 from troth.analysis.old_codes import OldCode, current, is_old
+from troth.analysis.report.fingerprint import Mark, mark, settle, still_defines
 from troth.analysis.source.lines import Lines
 from troth.errors import MisuseError, RunError
 
@@ -24,14 +24,14 @@ class Compared:
     repaired: tuple[Mark, ...]
 
 
-def compare(findings: Sequence[Finding], known: Sequence[Mark], lines: Lines, reported: Collection[str]) -> Compared:
+def compare(findings: Sequence[Finding], recorded: Sequence[Mark], lines: Lines, reported: Collection[str]) -> Compared:
     """Hold findings against the baseline; what it says of files that were not looked at is left alone.
 
     `findings` are all that were found in the reported files, of whatever rule: one that is not asked for this time is
     not repaired.
     """
-    settled = settle(known, [mark(one, lines) for one in findings], still_defines(lines))
-    repaired = tuple(one for one in settled.gone if one.path in reported or lines.data(one.path) is None)
+    settled = settle(recorded, [mark(finding, lines) for finding in findings], still_defines(lines))
+    repaired = tuple(entry for entry in settled.gone if entry.path in reported or lines.data(entry.path) is None)
     return Compared(new=tuple(findings[index] for index in settled.new), repaired=repaired)
 
 
@@ -58,10 +58,10 @@ def read_baseline(file: Path) -> list[Mark]:
         ) from problem
 
 
-def renewed(known: Sequence[Mark], file: Path) -> tuple[list[Mark], list[OldCode]]:
+def renewed(recorded: Sequence[Mark], file: Path) -> tuple[list[Mark], list[OldCode]]:
     """What the baseline `file` knows, by the codes of today; and the first old code in it."""
-    old = [OldCode(one.code, str(file)) for one in known if is_old(one.code)][:1]
-    return [replace(one, code=current(one.code)) for one in known] if old else list(known), old
+    old = [OldCode(entry.code, str(file)) for entry in recorded if is_old(entry.code)][:1]
+    return [replace(entry, code=current(entry.code)) for entry in recorded] if old else list(recorded), old
 
 
 def write_baseline(
@@ -74,9 +74,9 @@ def write_baseline(
     import json
     import os
 
-    others = [one for one in before if one.path not in reported and lines.data(one.path) is not None]
-    marks = sorted([*(mark(one, lines) for one in findings), *others])
-    rows = [json.dumps({name: getattr(one, name) for name in _FIELDS}, ensure_ascii=False) for one in marks]
+    unchecked = [entry for entry in before if entry.path not in reported and lines.data(entry.path) is not None]
+    marks = sorted([*(mark(finding, lines) for finding in findings), *unchecked])
+    rows = [json.dumps({name: getattr(entry, name) for name in _FIELDS}, ensure_ascii=False) for entry in marks]
     body = "\n" + ",\n".join(f"    {row}" for row in rows) + "\n  " if rows else ""
     text = f'{{\n  "version": {_VERSION},\n  "findings": [{body}]\n}}\n'
     beside = file.with_name(f"{file.name}.{os.getpid()}.new")

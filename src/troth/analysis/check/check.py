@@ -5,14 +5,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from troth.analysis.check.directives import Comments
 from troth.analysis.check.filter import Reported
 from troth.analysis.check.noqa import without_acknowledged
 from troth.analysis.check.prepare import Prepared
+from troth.analysis.check.replay_result import unchanged
 from troth.analysis.check.suppress import UNUSED_ALLOW, silence, unused
 from troth.analysis.crash import grouped
+from troth.analysis.facts.directives import Comments
 from troth.analysis.findings import Finding
-from troth.analysis.incremental.replay_result import unchanged
 from troth.analysis.old_codes import OldCode, is_old
 from troth.analysis.project.project import Project
 from troth.analysis.report.content import Report
@@ -22,11 +22,11 @@ from troth.analysis.source.allow import Allow
 from troth.analysis.source.lines import Lines
 
 if TYPE_CHECKING:
-    from troth.analysis.check.fingerprint import Mark
     from troth.analysis.check.since import Past
     from troth.analysis.crash import Crash
     from troth.analysis.facts.extract_many import Progress
-    from troth.analysis.incremental.warm_state import Memory
+    from troth.analysis.pipeline.warm_state import Memory
+    from troth.analysis.report.fingerprint import Mark
 
 __all__ = ["check"]
 
@@ -50,16 +50,16 @@ def check(
     nothing has changed since the last run there is none.
     """
     request, scope, root = prepared.request, prepared.scope, prepared.root.path
-    known, old_codes = _known(prepared)
+    recorded, old_codes = _recorded(prepared)
     past = None if request.since is None else _past(request.since, prepared)
     python, cache = prepared.python(), prepared.cache()
     is_reported = reported or Reported(prepared)
 
     def look_at(project: Project, overlay: Mapping[str, bytes]) -> Analysis:
         if not (wants_program or memory is not None or cache is None or overlay):
-            known = unchanged(project, python=python, cache=cache, on_request=is_reported.on_request)
-            if known is not None:
-                return known
+            replayed = unchanged(project, python=python, cache=cache, on_request=is_reported.on_request)
+            if replayed is not None:
+                return replayed
         from troth.analysis.pipeline import analyse  # late: it brings the program and all rules with it
 
         return analyse(
@@ -78,16 +78,18 @@ def check(
     result = look_at(scope.project, prepared.overlay)
     comments = Comments(cache) if memory is None else memory.comments
     allows = list(filter(is_reported.obeys, comments.of(sorted(scope.reported), root, lines, prepared.overlay)))
-    kept, silenced, used = silence(_by_cell(result.findings, lines), allows)
-    kept, acknowledged = without_acknowledged(kept, allows)
-    crashed = {one.path for one in result.crashes}
+    findings, silenced, used = silence(_by_cell(result.findings, lines), allows)
+    findings, acknowledged = without_acknowledged(findings, allows)
+    crashed = {crash.path for crash in result.crashes}
     unread = {*result.unreadable, *result.newer_syntax, *crashed}
-    kept += _idle([one for one in allows if one.span.path not in unread], used, prepared, is_reported)
+    findings += _idle([allow for allow in allows if allow.span.path not in unread], used, prepared, is_reported)
     if past is not None:
-        kept, then = _new_since(past, kept, prepared, lines, look_at, is_reported)
+        findings, then = _new_since(past, findings, prepared, lines, look_at, is_reported)
         result = result._replace(crashes=(*result.crashes, *then))
-    kept += [unreadable_folder(folder, reason) for folder, reason in scope.unread]
-    everything = tuple(dict.fromkeys(sorted((one for one in kept if one.span.path in scope.told), key=_order)))
+    findings += [unreadable_folder(folder, reason) for folder, reason in scope.unread]
+    everything = tuple(
+        dict.fromkeys(sorted((finding for finding in findings if finding.span.path in scope.told), key=_order))
+    )
     newer = tuple(path for path in result.newer_syntax if path in scope.reported)
     report = Report(
         findings=tuple(filter(is_reported, everything)),
@@ -102,13 +104,13 @@ def check(
         folders=scope.told - scope.reported,
         since=request.since,
         program=result.program,
-        crashes=grouped(one for one in result.crashes if is_reported.is_missed(one)),
+        crashes=grouped(crash for crash in result.crashes if is_reported.is_missed(crash)),
         old_codes=(*is_reported.old_codes(), *_in_comments(allows, shown_from(request.cwd, root)), *old_codes),
     )
-    return report if prepared.baseline is None else _beside_baseline(report, everything, known, prepared)
+    return report if prepared.baseline is None else _beside_baseline(report, everything, recorded, prepared)
 
 
-def _known(prepared: Prepared) -> "tuple[list[Mark], list[OldCode]]":
+def _recorded(prepared: Prepared) -> "tuple[list[Mark], list[OldCode]]":
     """What the baseline knows; read before anything else, so that a bad one is refused at once."""
     file = prepared.baseline
     if file is None or (prepared.request.write_baseline and not file.exists()):
@@ -120,12 +122,15 @@ def _known(prepared: Prepared) -> "tuple[list[Mark], list[OldCode]]":
 
 def _in_comments(allows: Sequence[Allow], shown: Callable[[str], str]) -> list[OldCode]:
     return [
-        OldCode(name, f"{shown(one.span.path)}:{one.span.line}") for one in allows for name in one.names if is_old(name)
+        OldCode(name, f"{shown(allow.span.path)}:{allow.span.line}")
+        for allow in allows
+        for name in allow.names
+        if is_old(name)
     ]
 
 
 def _beside_baseline(
-    report: Report, everything: Sequence[Finding], known: "Sequence[Mark]", prepared: Prepared
+    report: Report, everything: Sequence[Finding], recorded: "Sequence[Mark]", prepared: Prepared
 ) -> Report:
     """The report with what the baseline knows left out; or, if that is asked for, the baseline written from it.
 
@@ -137,16 +142,16 @@ def _beside_baseline(
     file = prepared.baseline or Path()
     report = report._replace(baseline=os.path.relpath(file, prepared.request.cwd).replace(os.sep, "/"))
     reported = prepared.scope.told
-    compared = compare(everything, known, report.lines, reported)
+    compared = compare(everything, recorded, report.lines, reported)
     new = set(compared.new)
     if prepared.request.write_baseline and report.crashes:
         return report  # what is missing today would be forgotten
     if prepared.request.write_baseline:
-        asked = set(report.findings)
-        stay = [one for one in everything if one in asked or one not in new]
-        write_baseline(file, stay, report.lines, reported, known)
+        requested = set(report.findings)
+        stay = [finding for finding in everything if finding in requested or finding not in new]
+        write_baseline(file, stay, report.lines, reported, recorded)
         return report
-    findings = tuple(one for one in report.findings if one in new)
+    findings = tuple(finding for finding in report.findings if finding in new)
     # What a change repaired is not asked for where only what it brought is.
     repaired = compared.repaired if prepared.request.since is None and not report.crashes else ()
     return report._replace(findings=findings, known=len(report.findings) - len(findings), repaired=repaired)
@@ -155,7 +160,7 @@ def _beside_baseline(
 def _past(revision: str, prepared: Prepared) -> "Past":
     from troth.analysis.check.since import past_of
 
-    return past_of(prepared.scope.project, revision, wanted=prepared.would_check, marked=prepared.scope.marked)
+    return past_of(prepared.scope.project, revision, was_checked=prepared.would_check, marked=prepared.scope.marked)
 
 
 def _new_since(
@@ -181,7 +186,7 @@ def _new_since(
 
 
 def _by_cell(findings: Sequence[Finding], lines: Lines) -> Sequence[Finding]:
-    if not any(one.span.path.endswith(".ipynb") for one in findings):
+    if not any(finding.span.path.endswith(".ipynb") for finding in findings):
         return findings
     from troth.analysis.source.notebook_cells import by_cell
 
@@ -196,16 +201,16 @@ def _idle(
 ) -> list[Finding]:
     """What the comments themselves deserve, file by file, since each may have settings of its own."""
     by_path: dict[str, list[Allow]] = {}
-    for one in allows:
-        by_path.setdefault(one.span.path, []).append(one)
-    found = []
-    for path, here in by_path.items():
+    for allow in allows:
+        by_path.setdefault(allow.span.path, []).append(allow)
+    findings = []
+    for path, file_allows in by_path.items():
 
         def is_on(code: str, name: str, path: str = path) -> bool:
             return code != UNUSED_ALLOW[0] and is_reported.is_on(path, code, name)
 
-        found += unused(here, used, prepared.names, is_on=is_on)
-    return found
+        findings += unused(file_allows, used, prepared.names, is_on=is_on)
+    return findings
 
 
 def _order(finding: Finding) -> tuple[str, int, int, int, str]:

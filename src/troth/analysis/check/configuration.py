@@ -28,10 +28,10 @@ class Configuration(NamedTuple):
     first: Settings = Settings()
     only: Settings | None = None
 
-    def of(self, folder: Path, known: dict[str, Settings] | None = None) -> Settings:
-        """The settings for what lies in `folder`; `known` are those of files that were read already, by folder."""
-        found = find_settings(folder, known) if self.only is None else self.only
-        return found if self.first == Settings() else self.first.or_else(found)
+    def of(self, folder: Path, by_folder: dict[str, Settings] | None = None) -> Settings:
+        """The settings for what lies in `folder`; `by_folder` has those that were read already."""
+        settings = find_settings(folder, by_folder) if self.only is None else self.only
+        return settings if self.first == Settings() else self.first.or_else(settings)
 
     def within(self, folder: Path) -> Settings | None:
         """The settings that stand in `folder` itself, if those count."""

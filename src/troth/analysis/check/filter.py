@@ -19,9 +19,9 @@ class Reported:
     def __init__(self, prepared: Prepared) -> None:
         self._prepared = prepared
         self._by_folder: dict[str, tuple[Settings, Selection]] = {}
-        self._found: dict[str, Settings] = {}
+        self._settings_of: dict[str, Settings] = {}
         self._selected: dict[Settings, Selection] = {}
-        self._told = prepared.scope.told
+        self._may_report = prepared.scope.told
         self._files = frozenset(prepared.scope.project.files)
 
     @property
@@ -31,12 +31,14 @@ class Reported:
         folders = {path.rpartition("/")[0] for path in files}
         chosen = [self._of(f"{folder}/x" if folder else "x")[1] for folder in folders]
         rules = self._prepared.rules
-        return tuple(code for code in rules.on_request if any(one.takes(code, rules.names[code]) for one in chosen))
+        return tuple(
+            code for code in rules.on_request if any(choice.takes(code, rules.names[code]) for choice in chosen)
+        )
 
     def __call__(self, finding: Finding) -> bool:
         """Whether `finding` is reported."""
         path = finding.span.path
-        if path not in self._told:
+        if path not in self._may_report:
             return False
         settings, _ = self._of(path)
         confidence = self._prepared.request.confidence or settings.confidence or "likely"
@@ -48,7 +50,7 @@ class Reported:
         """Whether something is missing in the report because of an exception of our own."""
         if not crash.path or crash.path not in self._files:
             return True
-        if crash.path not in self._told:
+        if crash.path not in self._may_report:
             return False
         return not crash.rule or self.is_on(crash.path, crash.rule, self._prepared.names.get(crash.rule, ""))
 
@@ -82,7 +84,7 @@ class Reported:
     def _of(self, path: str) -> tuple[Settings, Selection]:
         folder = path.rpartition("/")[0]
         if folder not in self._by_folder:
-            settings = self._prepared.configuration.of(self._prepared.root.path / folder, self._found)
+            settings = self._prepared.configuration.of(self._prepared.root.path / folder, self._settings_of)
             if settings not in self._selected:  # most folders have those of the project
                 self._selected[settings] = self._selection(settings)
             self._by_folder[folder] = settings, self._selected[settings]

@@ -58,14 +58,14 @@ CODES: Mapping[str, _Same] = {
 def without_acknowledged(findings: Iterable[Finding], comments: Sequence[Allow]) -> tuple[list[Finding], list[Finding]]:
     """Part findings into those that are news, and those that a comment for another linter stands beside."""
     by_path: dict[str, list[Allow]] = {}
-    for one in comments:
-        if one.codes:
-            by_path.setdefault(one.span.path, []).append(one)
+    for comment in comments:
+        if comment.codes:
+            by_path.setdefault(comment.span.path, []).append(comment)
     news: list[Finding] = []
     acknowledged: list[Finding] = []
     for finding in findings:
-        here = by_path.get(finding.span.path, ())
-        is_known = any(_speaks_of(one, finding) and one.covers(finding) for one in here)
+        file_comments = by_path.get(finding.span.path, ())
+        is_known = any(_speaks_of(comment, finding) and comment.covers(finding) for comment in file_comments)
         (acknowledged if is_known else news).append(finding)
     return news, acknowledged
 

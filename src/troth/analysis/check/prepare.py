@@ -53,17 +53,19 @@ class Prepared(NamedTuple):
         """The interpreter whose packages are read; one that is named but not there is refused."""
         if self.request.python:
             return named_environment(self.request.python, self.request.cwd, f"`--python {self.request.python}`")
-        if named := self.settings.python:
-            return named_environment(named, self.request.cwd, f"{self.settings.place_of(named)}: `python = {named!r}`")
+        if python := self.settings.python:
+            return named_environment(
+                python, self.request.cwd, f"{self.settings.place_of(python)}: `python = {python!r}`"
+            )
         inner = [self.root.path / folder for folder in self.scope.marked if folder]
         return find_environment([self.root.path, self.request.cwd, *inner])
 
     def cache(self) -> Path | None:
         """The folder for facts, made so that version control never sees it; None where nothing is kept."""
-        named = self.request.cache_dir or self.settings.cache_dir
-        if not self.request.cache or (named is None and not self.root.is_whole):
+        folder_name = self.request.cache_dir or self.settings.cache_dir
+        if not self.request.cache or (folder_name is None and not self.root.is_whole):
             return None
-        folder = self.request.cwd / named if named is not None else self.root.path / ".troth_cache"
+        folder = self.request.cwd / folder_name if folder_name is not None else self.root.path / ".troth_cache"
         try:
             folder.mkdir(parents=True, exist_ok=True)
             if not (folder / ".gitignore").exists():
@@ -81,35 +83,37 @@ def prepare(request: Request) -> Prepared:
     """Find settings, project and files, and refuse what makes no sense before anything is read."""
     cwd = request.cwd
     if request.stdin is None:
-        named = existing_paths(request.paths, cwd) or [cwd]
+        paths = existing_paths(request.paths, cwd) or [cwd]
     else:
-        named = [Path(os.path.normpath(cwd / request.stdin_name))]
-    start = Path(os.path.commonpath([path if path.is_dir() else path.parent for path in named]))
+        paths = [Path(os.path.normpath(cwd / request.stdin_name))]
+    start = Path(os.path.commonpath([path if path.is_dir() else path.parent for path in paths]))
     configuration = configuration_of(request)
     settings = configuration.of(start)
     rules = rule_pages(with_examples=False)
     check_selection(request, settings, rules.names)
-    root = project_root(named, cwd)
-    outer = [one for one in (configuration.of(root.path).exclude,) if one is not None]
+    root = project_root(paths, cwd)
+    outer = [exclude for exclude in (configuration.of(root.path).exclude,) if exclude is not None]
     if request.extend_exclude:
         outer.append(Patterns(cwd, request.extend_exclude))
     force = request.force_exclude or bool(settings.force_exclude)
     scope = discover(
-        [str(path) for path in named] if request.stdin is None else (),
+        [str(path) for path in paths] if request.stdin is None else (),
         cwd,
         excluded=_excluder(root.path, outer),
         force_exclude=force,
         root=root,
-        extra_roots=[_inner(one, root.path) for one in settings.source_roots or ()],
+        extra_roots=[_inner(source_root, root.path) for source_root in settings.source_roots or ()],
     )
-    marked = [] if configuration.first.exclude else [root.path / one for one in scope.marked if one]
-    inner = [found for one in marked if (found := _excluded_in(one, configuration, root.path, scope.reported))]
+    marked = [] if configuration.first.exclude else [root.path / folder for folder in scope.marked if folder]
+    inner = [
+        patterns for folder in marked if (patterns := _excluded_in(folder, configuration, root.path, scope.reported))
+    ]
     if inner:
-        plainly = {_inner(path, root.path) for path in named if not path.is_dir() and not force}
+        plainly = {_inner(path, root.path) for path in paths if not path.is_dir() and not force}
         scope = _without(scope, root.path, inner, keep=plainly)
     overlay = {}
     if request.stdin is not None:
-        name = _inner(named[0], root.path)
+        name = _inner(paths[0], root.path)
         overlay[name] = request.stdin
         files = tuple(sorted({*scope.project.files, name}))
         scope = scope._replace(project=scope.project._replace(files=files), reported=frozenset({name}), unread=())
@@ -141,17 +145,19 @@ def check_selection(request: Request, settings: Settings, names: Mapping[str, st
 
 def _without(scope: Scope, root: Path, excludes: Sequence[Patterns], keep: set[str]) -> Scope:
     """The scope without what packages inside the project exclude for themselves."""
-    gone = {path for path in scope.project.files if any(one.match(root / path) for one in excludes)} - keep
+    gone = {path for path in scope.project.files if any(exclude.match(root / path) for exclude in excludes)} - keep
     files = tuple(path for path in scope.project.files if path not in gone)
     project = Project(root, files, scope.project.source_roots)
-    unread = tuple(one for one in scope.unread if not any(it.says(root / one[0], folder=True) for it in excludes))
+    unread = tuple(
+        problem for problem in scope.unread if not any(it.says(root / problem[0], folder=True) for it in excludes)
+    )
     return scope._replace(project=project, reported=scope.reported - gone, unread=unread)
 
 
 def _excluder(root: Path, excludes: Sequence[Patterns]) -> Callable[[str, bool], bool] | None:
     if not excludes:
         return None
-    return lambda path, folder: any(one.says(root / path, folder=folder) for one in excludes)
+    return lambda path, folder: any(exclude.says(root / path, folder=folder) for exclude in excludes)
 
 
 def _inner(path: Path, root: Path) -> str:

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from troth.analysis.check.fingerprint import Mark, mark, settle, still_defines
 from troth.analysis.findings import Finding, Reason
 from troth.analysis.project.git import Change, blobs_at, changes_since, commit_of, files_at
 from troth.analysis.project.import_roots import source_roots
 from troth.analysis.project.listing import SUFFIXES
 from troth.analysis.project.project import Project
+from troth.analysis.report.fingerprint import Mark, mark, settle, still_defines
 from troth.analysis.source.definitions import Definition, definitions_in
 from troth.analysis.source.lines import Lines
 
@@ -30,24 +30,25 @@ class Past:
         return not self.changes
 
 
-def past_of(project: Project, revision: str, *, wanted: Callable[[str], bool], marked: Sequence[str] = ()) -> Past:
+def past_of(project: Project, revision: str, *, was_checked: Callable[[str], bool], marked: Sequence[str] = ()) -> Past:
     """Read the past out of git's objects; the work tree is not touched.
 
-    `wanted` says of a file that is gone today whether it would have been checked.
+    `was_checked` says of a file that is gone today whether it would have been checked.
     """
     root = project.root
     commit = commit_of(root, revision)
     then = {path for path in files_at(root, commit) if path.endswith(SUFFIXES)}
     now = set(project.files)
-    known = {path for path in then if path in now or (not (root / path).exists() and wanted(path))}
+    old_files = {path for path in then if path in now or (not (root / path).exists() and was_checked(path))}
     changes = [
-        one
-        for one in changes_since(root, commit)
-        if (one.then in known if one.then is not None else False) or (one.now in now if one.now is not None else False)
+        change
+        for change in changes_since(root, commit)
+        if (change.then in old_files if change.then is not None else False)
+        or (change.now in now if change.now is not None else False)
     ]
-    untracked = [Change(None, path) for path in sorted(now - then) if path not in {one.now for one in changes}]
-    old_paths = sorted({one.then for one in changes if one.then is not None and one.then in known})
-    files = tuple(sorted(known))
+    untracked = [Change(None, path) for path in sorted(now - then) if path not in {change.now for change in changes}]
+    old_paths = sorted({change.then for change in changes if change.then is not None and change.then in old_files})
+    files = tuple(sorted(old_files))
     return Past(
         revision=revision,
         project=Project(root, files, source_roots(root, files, marked)),
@@ -59,8 +60,8 @@ def past_of(project: Project, revision: str, *, wanted: Callable[[str], bool], m
 def introduced(past: Past, before: Sequence[Finding], today: Sequence[Finding], lines: Lines) -> list[Finding]:
     """Those of today's findings that the past did not have; where a callee changed color, with that as a reason."""
     old_lines = Lines(past.project.root, past.overlay)
-    known: list[Mark] = [mark(one, old_lines) for one in before]
-    new = settle(known, [mark(one, lines) for one in today], still_defines(lines)).new
+    earlier: list[Mark] = [mark(finding, old_lines) for finding in before]
+    new = settle(earlier, [mark(finding, lines) for finding in today], still_defines(lines)).new
     if not new:
         return []
     turned = _Turned(past, lines)
@@ -83,7 +84,7 @@ class _Turned:
 
     def explain(self, finding: Finding) -> Finding:
         """`finding`, with the change of color it comes from, if it comes from one."""
-        reason = next((one for place in finding.reasons if (one := self._at(place))), None)
+        reason = next((turned for place in finding.reasons if (turned := self._at(place))), None)
         if reason is None:
             reason = self._by_name.get(finding.subject.rpartition(".")[2].partition("(")[0])
         return finding if reason is None else finding._replace(reasons=(*finding.reasons, reason))

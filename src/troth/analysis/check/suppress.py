@@ -22,17 +22,17 @@ def silence(
     by_path: dict[str, list[Allow]] = {}
     for allow in allows:
         by_path.setdefault(allow.span.path, []).append(allow)
-    kept: list[Finding] = []
+    standing: list[Finding] = []
     silenced: list[Finding] = []
     used: set[tuple[Allow, str]] = set()
     for finding in findings:
         speaking = [
             allow for allow in by_path.get(finding.span.path, ()) if allow.names_rule(finding) and allow.covers(finding)
         ]
-        (silenced if speaking else kept).append(finding)
+        (silenced if speaking else standing).append(finding)
         meant = (finding.code, finding.rule)
         used.update((allow, name) for allow in speaking for name in allow.names if current(name) in meant)
-    return kept, silenced, used
+    return standing, silenced, used
 
 
 def unused(
@@ -47,7 +47,7 @@ def unused(
     Nothing is said of rules that are switched off: they might have spoken.
     """
     names = {name: code for code, name in rules.items()} | {code: code for code in rules}
-    found = []
+    findings = []
     for allow in allows:
         if allow.codes:
             continue  # for another tool, which knows best whether it is needed
@@ -55,8 +55,8 @@ def unused(
         codes = {name: names.get(current(name)) for name in idle}
         idle = [name for name, code in codes.items() if code is None or is_on(code, rules[code])]
         if idle or not allow.names:
-            found.append(_idle_finding(allow, idle, rules, names))
-    return found
+            findings.append(_idle_finding(allow, idle, rules, names))
+    return findings
 
 
 def _idle_finding(allow: Allow, idle: Sequence[str], rules: Mapping[str, str], names: Collection[str]) -> Finding:

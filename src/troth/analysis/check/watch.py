@@ -10,7 +10,7 @@ from troth.analysis.check.check import check
 from troth.analysis.check.filter import Reported
 from troth.analysis.check.prepare import Prepared, prepare
 from troth.analysis.check.request import Request
-from troth.analysis.incremental.warm_state import Memory
+from troth.analysis.pipeline.warm_state import Memory
 from troth.analysis.report.content import Report
 from troth.errors import MisuseError
 
@@ -68,35 +68,35 @@ class _Watch:
         self._listing = 0.0
 
     def answers(self, rest: Callable[[float], None]) -> Iterator[Answer]:
-        begun = time.perf_counter()
+        began = time.perf_counter()
         self._note(time.monotonic())
         last = check(self._prepared, memory=self._memory, reported=self._reported)
-        yield Answer(last, (), time.perf_counter() - begun, settled=True)
+        yield Answer(last, (), time.perf_counter() - began, settled=True)
         gc.collect()
         gc.freeze()  # the facts stay: what is collected later are the leavings of single answers
         pause = _SHORTEST
         while True:
             rest(pause)
-            begun = time.perf_counter()
+            began = time.perf_counter()
             changed, problem = self._look()
-            pause = min(max(_SHORTEST, (time.perf_counter() - begun) * _SHARE), _LONGEST)
+            pause = min(max(_SHORTEST, (time.perf_counter() - began) * _SHARE), _LONGEST)
             if problem:
-                yield Answer(last, changed, time.perf_counter() - begun, settled=True, problem=problem)
+                yield Answer(last, changed, time.perf_counter() - began, settled=True, problem=problem)
             elif changed:
-                for answer in self._answer(changed, begun):
+                for answer in self._answer(changed, began):
                     last = answer.report
                     yield answer
                 gc.collect()
 
-    def _answer(self, changed: tuple[str, ...], begun: float) -> Iterator[Answer]:
+    def _answer(self, changed: tuple[str, ...], began: float) -> Iterator[Answer]:
         if len(self._files) >= _MANY:
             first = check(self._prepared, memory=self._memory, hurry=True, reported=self._reported)
             settled = not self._memory.owed
-            yield Answer(first, changed, time.perf_counter() - begun, settled=settled)
+            yield Answer(first, changed, time.perf_counter() - began, settled=settled)
             if settled:
                 return
         whole = check(self._prepared, memory=self._memory, reported=self._reported)
-        yield Answer(whole, changed, time.perf_counter() - begun, settled=True)
+        yield Answer(whole, changed, time.perf_counter() - began, settled=True)
 
     def _look(self) -> tuple[tuple[str, ...], str]:
         """The files that changed since the last look; and what is wrong with the settings, if they changed."""
@@ -104,47 +104,47 @@ class _Watch:
         if any(_stamp(self._whole(path))[1] <= 0 for path in changed):
             time.sleep(_SETTLING)
             changed = self._changed(self._files)
-        seen = {path: _stamp(self._whole(path)) for path in self._around}
-        around = [path for path, stamp in seen.items() if stamp != self._around[path]]
+        stamps = {path: _stamp(self._whole(path)) for path in self._around}
+        around = [path for path, stamp in stamps.items() if stamp != self._around[path]]
         is_due = time.monotonic() - self._listed > max(1.0, self._listing * _SHARE)
         if not around and not is_due:
             self._files.update((path, _stamp(self._whole(path))) for path in changed)
             return tuple(changed), ""
         edited = [path for path in around if path.endswith(_SETTINGS)]
-        begun = time.monotonic()
+        began = time.monotonic()
         try:
             prepared = prepare(self._request)
         except MisuseError as problem:
-            self._note(begun, changed, seen)
+            self._note(began, changed, stamps)
             return (*changed, *edited), str(problem) if around else ""
         if edited or prepared.scope != self._prepared.scope:
             changed += sorted({*prepared.scope.project.files} ^ self._files.keys())
             self._prepared, self._reported = prepared, Reported(prepared)
-        self._note(begun, changed, seen)
+        self._note(began, changed, stamps)
         return tuple(dict.fromkeys([*changed, *edited])), ""
 
-    def _note(self, begun: float, changed: Collection[str] = (), seen: Mapping[str, Stamp] | None = None) -> None:
-        """Remember how all files, folders and settings look; `begun` is when they were listed.
+    def _note(self, listed_at: float, changed: Collection[str] = (), stamps: Mapping[str, Stamp] | None = None) -> None:
+        """Remember how all files, folders and settings look; `listed_at` is when they were listed.
 
-        Of what was there before, that is how it looked when it was compared (`seen` are folders and settings): listing
+        Of what was there before, it is how it looked when it was compared (`stamps` has folders and settings): listing
         takes its time, and what is saved meanwhile has to be seen as a change by the next look.
         """
         scope = self._prepared.scope
         folders = {path.rpartition("/")[0] for path in scope.project.files} | {""}
         settings = {f"{folder}/{name}".lstrip("/") for folder in (*scope.marked, "") for name in _SETTINGS}
         same = self._files.keys() - set(changed)
-        before, known = self._files, seen or {}
+        before, compared = self._files, stamps or {}
         self._files = {
             path: before[path] if path in same else _stamp(self._whole(path)) for path in scope.project.files
         }
         self._around = {
-            path: known[path] if path in known else _stamp(self._whole(path)) for path in (*folders, *settings)
+            path: compared[path] if path in compared else _stamp(self._whole(path)) for path in (*folders, *settings)
         }
         self._listed = time.monotonic()
-        self._listing = self._listed - begun
+        self._listing = self._listed - listed_at
 
-    def _changed(self, known: dict[str, Stamp]) -> list[str]:
-        return [path for path, stamp in known.items() if _stamp(self._whole(path)) != stamp]
+    def _changed(self, stamps: dict[str, Stamp]) -> list[str]:
+        return [path for path, stamp in stamps.items() if _stamp(self._whole(path)) != stamp]
 
     def _whole(self, path: str) -> str:
         return f"{self._prepared.root.path}/{path}"

@@ -32,20 +32,20 @@ def compatible(fixes: Sequence[Fix]) -> list[Fix]:
 
     A fix that is left out is no loss: it is offered again when the text is looked at anew.
     """
-    kept: list[Fix] = []
-    taken: dict[str, list[Edit]] = {}
+    chosen: list[Fix] = []
+    edits_of: dict[str, list[Edit]] = {}
     for fix in fixes:
-        if any(_clash(edit, other) for edit in fix.edits for other in taken.get(edit.path, ())):
+        if any(_clash(edit, earlier) for edit in fix.edits for earlier in edits_of.get(edit.path, ())):
             continue
-        kept.append(fix)
+        chosen.append(fix)
         for edit in fix.edits:
-            taken.setdefault(edit.path, []).append(edit)
-    return kept
+            edits_of.setdefault(edit.path, []).append(edit)
+    return chosen
 
 
-def _clash(one: Edit, other: Edit) -> bool:
-    if one == other:
+def _clash(first: Edit, second: Edit) -> bool:
+    if first == second:
         return False  # the same change asked for twice, such as one import for two calls
-    if one.start == one.end or other.start == other.end:  # an insertion clashes with what it lies in or touches
-        return one.start <= other.end and other.start <= one.end
-    return one.start < other.end and other.start < one.end
+    if first.start == first.end or second.start == second.end:  # an insertion clashes with what it lies in or touches
+        return first.start <= second.end and second.start <= first.end
+    return first.start < second.end and second.start < first.end

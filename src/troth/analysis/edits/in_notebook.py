@@ -13,22 +13,22 @@ _SUFFIX = ".ipynb"
 
 def in_notebooks(findings: Iterable[Finding], data_of: Callable[[str], bytes]) -> list[Finding]:
     """The findings, with the edits of their fixes counted in the file; a fix that cannot be said exactly is dropped."""
-    known: dict[str, NotebookText | None] = {}
+    texts: dict[str, NotebookText | None] = {}
 
-    def edit(one: Edit) -> Edit | None:
-        if not one.path.endswith(_SUFFIX):
-            return one
-        if one.path not in known:
-            known[one.path] = notebook_text(data_of(one.path))
-        text = known[one.path]
-        place = text.place(one.start, one.end) if text is not None and "\n" not in one.text else None
-        return Edit(one.path, *place, json.dumps(one.text)[1:-1]) if place is not None else None
+    def edit(original: Edit) -> Edit | None:
+        if not original.path.endswith(_SUFFIX):
+            return original
+        if original.path not in texts:
+            texts[original.path] = notebook_text(data_of(original.path))
+        text = texts[original.path]
+        place = text.place(original.start, original.end) if text is not None and "\n" not in original.text else None
+        return Edit(original.path, *place, json.dumps(original.text)[1:-1]) if place is not None else None
 
     def translated(finding: Finding) -> Finding:
         fix = finding.fix
-        if fix is None or not any(one.path.endswith(_SUFFIX) for one in fix.edits):
+        if fix is None or not any(change.path.endswith(_SUFFIX) for change in fix.edits):
             return finding
-        edits = tuple(found for one in fix.edits if (found := edit(one)) is not None)
+        edits = tuple(moved for original in fix.edits if (moved := edit(original)) is not None)
         return finding._replace(fix=fix._replace(edits=edits) if len(edits) == len(fix.edits) else None)
 
-    return [translated(one) for one in findings]
+    return [translated(finding) for finding in findings]

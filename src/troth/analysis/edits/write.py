@@ -276,8 +276,8 @@ def _replace(path: Path, data: bytes) -> None:
         _write(beside, data)
         shutil.copymode(target, beside)
         if hasattr(os, "chown"):
-            owner, made = target.stat(), beside.stat()
-            if (owner.st_uid, owner.st_gid) != (made.st_uid, made.st_gid):
+            owner, copy = target.stat(), beside.stat()
+            if (owner.st_uid, owner.st_gid) != (copy.st_uid, copy.st_gid):
                 with suppress(PermissionError):  # only root can give a file away; the contents matter more
                     os.chown(beside, owner.st_uid, owner.st_gid)
         beside.replace(target)

@@ -174,6 +174,24 @@ class Reading:
             elif callee[0] == "attr":
                 self.taken.add(f"{callee[2]}()")
 
+    def take_async(self, node: Node, how: str) -> None:
+        """Note what `await`, `async for` or `async with` takes, where that is no call whose callee is noted."""
+        kind = node[0]
+        if kind == "name":
+            self.taken.add(f"{how} {node[1]}")
+        elif kind == "attr":
+            self.taken.add(f"{how} .{node[2]}")
+        elif kind == "call":
+            self.taken.add(f"{how} {written(node[1])}()")
+        else:
+            self.taken.add(f"{how} []")
+
+    def end_item(self, kind: str, *, waits: bool) -> bool:
+        """Note a generator whose items are awaited, which is an async one; whether the function waits by now."""
+        if self.waits and kind == "generator":
+            self.taken.add("for await")
+        return self.waits or waits
+
     def key(self, base: Node) -> None:
         """Note of what an item is taken by a word: `reply["id"]`."""
         kind = base[0]
@@ -188,6 +206,7 @@ class Reading:
         """Note what is awaited, where that is no call."""
         if value[0] == "await" and value[1][0] == "call":
             self.awaited.add(f"await {written(value[1][1])}")  # its result is awaited too
+        self.take_async(value, "await")
         callee = written(value)
         if callee:
             self.calls.add(callee)  # `await f` without the call is judged like a call that is not awaited
@@ -309,11 +328,11 @@ class Reading:
     def import_names(self, names: tuple[tuple[str, str, str | None, int], ...]) -> Node:
         """The statement that binds `names`, each to a module, or to a name in one."""
         imports, function, origins = self.imports, self.function, self.origins
-        for one in names:
-            origins[one[0]] = UNTOLD
-            imports.append(_new(ImportFacts, (function, *one)))
+        for binding in names:
+            origins[binding[0]] = UNTOLD
+            imports.append(_new(ImportFacts, (function, *binding)))
             if self.owner is not None:
-                self.owner.values[one[0]] = ("imported", *one[1:])
+                self.owner.values[binding[0]] = ("imported", *binding[1:])
         return ("import", names)
 
     def scope(self, names: list[str]) -> Node:
@@ -357,13 +376,13 @@ class Reading:
             flags |= WAITS
         if not body or (body[0][0] == "raise" and _only_refuses(body)):
             flags |= ABSTRACT
-        calls, awaited, keyed, taken = self.calls, self.awaited, self.keyed, self.taken
+        calls, awaited, keyed, iterated = self.calls, self.awaited, self.keyed, self.taken
         reading.noted = (
             flags,
             tuple(sorted(calls) if len(calls) > 1 else calls),
             tuple(sorted(awaited) if len(awaited) > 1 else awaited),
             tuple(sorted(keyed) if len(keyed) > 1 else keyed),
-            tuple(sorted(taken) if len(taken) > 1 else taken),
+            tuple(sorted(iterated) if len(iterated) > 1 else iterated),
             self._told_origins(is_inside=reading.parent > 0) if self.origins or reading.parent else (),
             marshal.dumps(body) if body else _NO_BODY,
         )
@@ -383,7 +402,7 @@ class Reading:
 
     def keep_function(self, reading: FunctionReading, place: At, returns: Node | None) -> Node:
         """The statement that defines a function, all of which was read."""
-        flags, calls, awaited, keyed, taken, origins, body = reading.noted
+        flags, calls, awaited, keyed, iterated, origins, body = reading.noted
         owner = reading.owner
         self.functions[reading.index] = _new(
             FunctionFacts,
@@ -400,7 +419,7 @@ class Reading:
                 calls,
                 awaited,
                 keyed,
-                taken,
+                iterated,
                 origins,
                 body,
             ),
@@ -409,21 +428,21 @@ class Reading:
 
     def _told_origins(self, *, is_inside: bool) -> tuple[tuple[str, str], ...]:
         """The variables of which a method is called, here or in a function inside, with where they come from."""
-        wanted, calls, awaited = self.wanted, self.calls, self.awaited
+        needed, calls, awaited = self.wanted, self.calls, self.awaited
         if is_inside:  # the functions around have to know, too
             for callee in (*calls, *awaited):
-                wanted.add(callee.partition(".")[0])
+                needed.add(callee.partition(".")[0])
         text = ""
-        told: list[tuple[str, str]] = []
-        for one in self.origins.items():
-            name, origin = one
+        known_origins: list[tuple[str, str]] = []
+        for pair in self.origins.items():
+            name, origin = pair
             if origin == UNTOLD:
                 continue
-            if not text and not is_inside:  # what `wanted` would say is looked for in one text
+            if not text and not is_inside:  # what `needed` would say is looked for in one text
                 text = "\n".join(("", *calls, *awaited, ""))
-            if name in wanted or f"\n{name}." in text or f"\n{name}\n" in text:
-                told.append(one)
-        return tuple(told)
+            if name in needed or f"\n{name}." in text or f"\n{name}\n" in text:
+                known_origins.append(pair)
+        return tuple(known_origins)
 
     def begin_class(self, name: str) -> ClassReading:
         """Step into the body of a class."""

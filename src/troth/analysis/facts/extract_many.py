@@ -100,14 +100,14 @@ def gather(
         lightest = loads.index(min(loads))
         shares[lightest].append(path)
         loads[lightest] += sizes[path]
-    told = progress if progress is not None else _silent
+    report = progress if progress is not None else _silent
 
     def piece(share: list[str], *, is_last: bool) -> Callable[[], Gathered]:
         def work() -> Gathered:
             result: Gathered = {}
             for number, path in enumerate(share):
                 if is_last:
-                    told(number * count, len(paths), path)
+                    report(number * count, len(paths), path)
                 try:
                     data = reader.data(path)
                 except OSError as error:
@@ -125,7 +125,7 @@ def gather(
     gathered: Gathered = {}
     for part in in_processes([piece(share, is_last=number == count) for number, share in enumerate(shares, 1)]):
         gathered.update(part)
-    told(len(paths), len(paths), "")
+    report(len(paths), len(paths), "")
     return gathered
 
 

@@ -78,18 +78,18 @@ def quick_parser() -> Parser | None:
         return None if errors else bytes(tree)
 
     try:
-        found = read_quickly(_SAMPLE, parsed)
+        facts = read_quickly(_SAMPLE, parsed)
     except Exception:  # noqa: BLE001  whatever another version may raise: it is not the one that is wanted
         return None
-    return parsed if found is not None and same_facts(found, extract(ast.parse(_SAMPLE))) else None
+    return parsed if facts is not None and same_facts(facts, extract(ast.parse(_SAMPLE))) else None
 
 
-def same_facts(one: FileFacts, other: FileFacts) -> bool:
+def same_facts(first: FileFacts, second: FileFacts) -> bool:
     """Whether two readers say the same; bodies may be packed in different ways."""
-    bodies = [[body_of(function) for function in facts.functions] for facts in (one, other)]
+    bodies = [[body_of(function) for function in facts.functions] for facts in (first, second)]
     heads = [
         facts._replace(functions=tuple(function._replace(body=b"") for function in facts.functions))
-        for facts in (one, other)
+        for facts in (first, second)
     ]
     return bodies[0] == bodies[1] and heads[0] == heads[1]
 

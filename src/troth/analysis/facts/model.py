@@ -50,7 +50,7 @@ __all__ = [
     "without_places",
 ]
 
-FACTS_VERSION = 12
+FACTS_VERSION = 13
 
 Node = tuple[Any, ...]
 At = tuple[int, ...]  # four; compiled code would take a tuple of a known length apart, and put it together again
@@ -91,7 +91,11 @@ class FunctionFacts(NamedTuple):
     calls: tuple[str, ...]  # callees as written, of calls that are not awaited on the spot
     awaited: tuple[str, ...]  # callees of calls that are; "with f", "for f", "await f" for `async with f()` and so on
     keyed: tuple[str, ...]  # what is asked for a key: "user" in `user["name"]`, "await" in `(await f())[…]`, "users[]"
-    taken: tuple[str, ...]  # what plain `with`, `for` and comprehensions take: "lock", ".lock" of anything, "connect()"
+    taken: tuple[
+        str, ...
+    ]  # what plain `with`, `for` and comprehensions take: "lock", ".lock" of anything, "connect()";
+    # and what their async kinds and `await` do: "with lock", "for .rows", "for rows()", "await []" for anything else,
+    # "for await" for a generator with an `await` in its items
     origins: tuple[tuple[str, str], ...]  # variables bound in one way only: "a.b()", "with a.b()", "dict"
     body: bytes
 
@@ -138,11 +142,11 @@ class FileFacts(NamedTuple):
     def unpack(cls, packed: bytes) -> "FileFacts":
         """The facts that `pack` wrote; `DamagedError` for anything else."""
         imports, functions, classes, variables, exports, mentions = marshal.loads(opened(packed))  # noqa: S302  our own
-        made: Any = tuple.__new__  # what `_make` calls behind two functions of its own
+        make: Any = tuple.__new__  # what `_make` calls behind two functions of its own
         return cls(
-            tuple([made(ImportFacts, i) for i in imports]),
-            tuple([made(FunctionFacts, f) for f in functions]),
-            tuple([made(ClassFacts, c) for c in classes]),
+            tuple([make(ImportFacts, i) for i in imports]),
+            tuple([make(FunctionFacts, f) for f in functions]),
+            tuple([make(ClassFacts, c) for c in classes]),
             variables,
             exports,
             mentions,
@@ -157,11 +161,11 @@ class AllFacts(Mapping[str, FileFacts]):
         self._read: dict[str, FileFacts] = {}
 
     def __getitem__(self, path: str) -> FileFacts:
-        known = self._read.get(path)
-        if known is None:
-            found = self._facts[path]
-            known = self._read[path] = found if isinstance(found, FileFacts) else FileFacts.unpack(found)
-        return known
+        facts = self._read.get(path)
+        if facts is None:
+            packed = self._facts[path]
+            facts = self._read[path] = packed if isinstance(packed, FileFacts) else FileFacts.unpack(packed)
+        return facts
 
     def raw(self, path: str) -> "FileFacts | bytes":
         """The facts as they came, packed or not: what came packed need not be packed again."""

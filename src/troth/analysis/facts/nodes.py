@@ -25,15 +25,15 @@ def walk(nodes: Iterable[Node], *, skip: Collection[str] = ()) -> Iterator[Node]
 
     The body of a function inside is not part of the nodes around it.
     """
-    left = list(nodes)
-    left.reverse()
-    while left:
-        node = left.pop()
+    stack = list(nodes)
+    stack.reverse()
+    while stack:
+        node = stack.pop()
         if node[0] not in skip:
             yield node
             inside = _CHILDREN[node[0]](node)
             inside.reverse()
-            left += inside
+            stack += inside
 
 
 def of_kind(nodes: Iterable[Node], kind: str, *, skip: Collection[str] = ()) -> Iterator[Node]:

@@ -45,22 +45,22 @@ sys.stdout.buffer.write(marshal.dumps(answers, 4))
 """
 
 
-def newest_python(given: Path | None = None) -> Path | None:
+def newest_python(python: Path | None = None) -> Path | None:
     """The newest interpreter that is newer than this one; None where there is none."""
-    found: dict[tuple[int, int], Path] = {}
-    for version, path in _candidates(given):
-        if version > sys.version_info[:2] and version not in found and path.is_file():
-            found[version] = path
-    return found[max(found)] if found else None
+    interpreters: dict[tuple[int, int], Path] = {}
+    for version, path in _candidates(python):
+        if version > sys.version_info[:2] and version not in interpreters and path.is_file():
+            interpreters[version] = path
+    return interpreters[max(interpreters)] if interpreters else None
 
 
-def _candidates(given: Path | None) -> Iterator[tuple[tuple[int, int], Path]]:
-    if given is not None:
+def _candidates(python: Path | None) -> Iterator[tuple[tuple[int, int], Path]]:
+    if python is not None:
         home = re.search(
-            r"^version(?:_info)?\s*=\s*(\d+)\.(\d+)", _text(given.parent.parent / "pyvenv.cfg"), re.MULTILINE
+            r"^version(?:_info)?\s*=\s*(\d+)\.(\d+)", _text(python.parent.parent / "pyvenv.cfg"), re.MULTILINE
         )
         if home is not None:
-            yield (int(home[1]), int(home[2])), given
+            yield (int(home[1]), int(home[2])), python
     for minor in range(_NEWEST, sys.version_info.minor, -1):
         on_path = shutil.which(f"python3.{minor}")
         if on_path is not None and ".pyenv/shims" not in on_path:  # a shim may refuse
@@ -69,9 +69,9 @@ def _candidates(given: Path | None) -> Iterator[tuple[tuple[int, int], Path]]:
     roots.append(Path(os.environ.get("UV_PYTHON_INSTALL_DIR", "~/.local/share/uv/python")).expanduser())
     for root in roots:
         for folder in sorted(root.glob("*3.*")) if root.is_dir() else ():
-            named = re.search(r"(?:^|-)3\.(\d+)", folder.name)
-            if named is not None:
-                minor = int(named[1])
+            version = re.search(r"(?:^|-)3\.(\d+)", folder.name)
+            if version is not None:
+                minor = int(version[1])
                 yield (3, minor), folder / "bin" / f"python3.{minor}"
 
 
@@ -87,7 +87,7 @@ def read_with(python: Path, files: Mapping[str, bytes]) -> dict[str, FileFacts |
     ours = str(Path(__file__).resolve().parents[3])
     command = [str(python), "-I", "-S", "-X", "utf8", "-B", "-c", _READ, ours]
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             command,
             input=marshal.dumps(dict(files), _FORMAT),
             capture_output=True,
@@ -95,7 +95,7 @@ def read_with(python: Path, files: Mapping[str, bytes]) -> dict[str, FileFacts |
             check=True,
             cwd=os.sep,
         )
-        answers: dict[str, Any] = marshal.loads(done.stdout)  # noqa: S302  our own bytes
+        answers: dict[str, Any] = marshal.loads(process.stdout)  # noqa: S302  our own bytes
         return {
             path: FileFacts.unpack(answer) if isinstance(answer, bytes) else Problem(*answer)
             for path, answer in answers.items()

@@ -74,9 +74,9 @@ class Kept(NamedTuple):
     base: Base | None = None
     since: Collection[str] = ()  # the files that changed since the base was made
 
-    def findings_beyond(self, asked: Collection[str], readable: Container[str]) -> list[Finding]:
+    def findings_beyond(self, walked: Collection[str], readable: Container[str]) -> list[Finding]:
         """The findings of files that are not asked again and can still be read."""
-        return [f for f in self.findings if f.span.path not in asked and f.span.path in readable]
+        return [f for f in self.findings if f.span.path not in walked and f.span.path in readable]
 
 
 def _key(context: str) -> str:
@@ -112,7 +112,7 @@ def load(folder: Path, context: str) -> Kept | None:
         return None  # absent, damaged or from another time: it is made anew
 
 
-def save(folder: Path, context: str, kept: Kept, pieces: Iterable[tuple[str, Any]] | None) -> None:
+def save(folder: Path, context: str, outcome: Kept, pieces: Iterable[tuple[str, Any]] | None) -> None:
     """Keep what a run found out; with `pieces`, it is a new base.
 
     A folder that cannot be written keeps nothing; the run itself is not touched by it.
@@ -122,39 +122,40 @@ def save(folder: Path, context: str, kept: Kept, pieces: Iterable[tuple[str, Any
         ignore = folder / ".gitignore"
         if not ignore.exists():
             ignore.write_text("*\n", encoding="utf-8")
-        base = kept.base
+        base = outcome.base
         if pieces is not None or base is None:
-            base = _save_base(folder, context, kept, pieces or ())
+            base = _save_base(folder, context, outcome, pieces or ())
         since = {}
         problems = {}
-        for path, facts in kept.facts.items():
+        for path, facts in outcome.facts.items():
             if isinstance(facts, Problem):
-                problems[path] = (*kept.stamps[path], tuple(facts))
-            elif path not in base.facts or path in kept.since:
+                problems[path] = (*outcome.stamps[path], tuple(facts))
+            elif path not in base.facts or path in outcome.since:
                 blob = facts.pack() if isinstance(facts, FileFacts) else bytes(facts)
-                since[path] = (*kept.stamps[path], blob)
-        findings = list(map(_plain, kept.findings))
-        trace = None if kept.trace is None else marshal.dumps(kept.trace)  # unpacked only where something has changed
+                since[path] = (*outcome.stamps[path], blob)
+        findings = list(map(_plain, outcome.findings))
+        # The trace is unpacked only where something has changed.
+        trace = None if outcome.trace is None else marshal.dumps(outcome.trace)
         _replace(folder, _SINCE, [sealed(marshal.dumps((base.name, since, problems, findings, trace)))])
     except OSError:
         return  # the next run finds what the last one left, or nothing
 
 
-def _save_base(folder: Path, context: str, kept: Kept, pieces: Iterable[tuple[str, Any]]) -> Base:
+def _save_base(folder: Path, context: str, outcome: Kept, pieces: Iterable[tuple[str, Any]]) -> Base:
     name = os.urandom(16)
-    _replace(folder, _BASE, _laid_out(_key(context), name, kept, pieces))
-    return Base(name, {path: b"" for path, facts in kept.facts.items() if not isinstance(facts, Problem)}, {})
+    _replace(folder, _BASE, _laid_out(_key(context), name, outcome, pieces))
+    return Base(name, {path: b"" for path, facts in outcome.facts.items() if not isinstance(facts, Problem)}, {})
 
 
-def _laid_out(key: str, name: bytes, kept: Kept, pieces: Iterable[tuple[str, Any]]) -> Iterator[bytes]:
+def _laid_out(key: str, name: bytes, outcome: Kept, pieces: Iterable[tuple[str, Any]]) -> Iterator[bytes]:
     """The bytes of a base, piece by piece, so that they are never all in memory; its list of contents comes last."""
     files: dict[str, tuple[int, int, int, int]] = {}
     places: dict[str, tuple[int, int]] = {}
     position = 0
-    for path, facts in kept.facts.items():
+    for path, facts in outcome.facts.items():
         if not isinstance(facts, Problem):
             blob = facts.pack() if isinstance(facts, FileFacts) else facts
-            files[path] = (*kept.stamps[path], position, position + len(blob))
+            files[path] = (*outcome.stamps[path], position, position + len(blob))
             position += len(blob)
             yield blob
     for piece, value in pieces:
@@ -186,16 +187,16 @@ def _plain(finding: Finding) -> tuple[Any, ...]:
 
 
 def _finding(plain: tuple[Any, ...]) -> Finding:
-    code, rule, span, message, confidence, reasons, fix, *rest = plain
+    code, rule, span, message, confidence, reasons, fix, *more = plain
     return Finding(
         code,
         rule,
         Span(*span),
         message,
         confidence,
-        tuple(Reason(*one) for one in reasons),
-        None if fix is None else Fix(fix[0], fix[1], tuple(Edit(*one) for one in fix[2]), fix[3]),
-        *rest,
+        tuple(Reason(*reason) for reason in reasons),
+        None if fix is None else Fix(fix[0], fix[1], tuple(Edit(*edit) for edit in fix[2]), fix[3]),
+        *more,
     )
 
 

@@ -77,5 +77,7 @@ class Finding(NamedTuple):
     @property
     def paths(self) -> set[str]:
         """The files that it tells of a place in."""
-        told = {one.path for one in self.reasons if one.path is not None}
-        return told | {one.path for one in (self.fix.edits if self.fix is not None else ())} | {self.span.path}
+        reason_paths = {reason.path for reason in self.reasons if reason.path is not None}
+        return (
+            reason_paths | {edit.path for edit in (self.fix.edits if self.fix is not None else ())} | {self.span.path}
+        )

@@ -5,7 +5,6 @@ Where Python itself calls the function, nothing can await it; there the call is 
 
 from __future__ import annotations
 
-import ast
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -17,7 +16,7 @@ from troth.analysis.fix.proposal import proposals
 from troth.analysis.recolor.check_plan import awaiting_lost, not_in, rewritten
 from troth.analysis.recolor.decisions import TOP, Answer, Decisions
 from troth.analysis.recolor.project.workspace import Subject, Workspace, read_workspace
-from troth.analysis.recolor.reach.boundary import Boundary
+from troth.analysis.recolor.reach.boundary import Boundary, is_start
 from troth.analysis.recolor.recolor import marking_of
 from troth.analysis.recolor.rewrite.rewrite_async import import_added
 from troth.analysis.recolor.to_async import plan_async
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from troth.analysis.fix.proposal import Proposal
     from troth.analysis.project.project import Project
     from troth.analysis.recolor.plan import Plan
-    from troth.analysis.recolor.project.tree import Tree
     from troth.analysis.semantics import Program
     from troth.analysis.semantics.symbols import Function
 
@@ -186,15 +184,8 @@ def _starts(workspace: Workspace, plan: Plan, runner: str | None) -> Iterable[tu
             if answer != "boundary":
                 continue
             tree = workspace.tree(problem.path) if place.endswith(TOP) else None
-            if runner is not None or (tree is not None and _is_main(tree, problem.line)):
+            if runner is not None or (tree is not None and is_start(tree, problem.line)):
                 yield place, "boundary"
-
-
-def _is_main(tree: Tree, line: int) -> bool:
-    return any(
-        isinstance(one, ast.If) and "__name__" in ast.unparse(one.test) and one.lineno <= line <= (one.end_lineno or 0)
-        for one in tree.module.body
-    )
 
 
 def _run_in_place(

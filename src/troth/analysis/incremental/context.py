@@ -29,8 +29,10 @@ def surroundings(project: Project, python: Path | None, rules: Sequence[str]) ->
     """What surrounds `project` where it is checked with the rules of these codes."""
     packages = packages_of(project.root, python)
     allowed = newest_allowed(project.root)
-    known = [(folder, store.stamp(folder)) for folder in packages]  # a folder changes with what is installed
+    stamps = [(folder, store.stamp(folder)) for folder in packages]  # a folder changes with what is installed
     self_run = self_running(project.root, project.source_roots)
     oldest = oldest_python(project.root)
-    words = f"{project.root} {project.source_roots} {known} {list(rules)} {sorted(allowed.items())} {self_run} {oldest}"
+    words = (
+        f"{project.root} {project.source_roots} {stamps} {list(rules)} {sorted(allowed.items())} {self_run} {oldest}"
+    )
     return Surroundings(packages, allowed, self_run, oldest, words)

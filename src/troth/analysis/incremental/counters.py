@@ -32,36 +32,36 @@ def _each(holders: Holders) -> Iterator[tuple[str, object, str]]:
 
 def plain(holders: Holders) -> dict[str, Any]:
     """All counts as plain data."""
-    found: dict[str, Any] = {}
+    data: dict[str, Any] = {}
     for kind, holder, name in _each(holders):
-        known = getattr(holder, name)
-        found[kind] = dict(known) if isinstance(known, dict) else set(known)
-    return found
+        counts = getattr(holder, name)
+        data[kind] = dict(counts) if isinstance(counts, dict) else set(counts)
+    return data
 
 
 def compared(holders: Holders) -> dict[tuple[str, object], object]:
     """What was counted, by what it is and its name, so that two counts of one file can be compared."""
-    found: dict[tuple[str, object], object] = {}
+    flat: dict[tuple[str, object], object] = {}
     for kind, holder, name in _each(holders):
-        known = getattr(holder, name)
-        for key in known:
-            value = known[key] if isinstance(known, dict) else True
-            found[kind, key] = True if isinstance(value, tuple) else value
-    return found
+        counts = getattr(holder, name)
+        for key in counts:
+            value = counts[key] if isinstance(counts, dict) else True
+            flat[kind, key] = True if isinstance(value, tuple) else value
+    return flat
 
 
 def noted(holders: Holders, reads: Reads) -> None:
     """From now on, when all files are counted, note who reads what."""
     for kind, holder, name in _each(holders):
-        known = getattr(holder, name)
-        if isinstance(known, Counter):
+        counts = getattr(holder, name)
+        if isinstance(counts, Counter):
             tally: Tally[Any] = Tally(reads, kind)
-            dict.update(tally, known)
+            dict.update(tally, counts)
             setattr(holder, name, tally)
-        elif isinstance(known, dict):
-            setattr(holder, name, Table(reads, kind, known))
+        elif isinstance(counts, dict):
+            setattr(holder, name, Table(reads, kind, counts))
         else:
-            setattr(holder, name, Words(reads, kind, known))
+            setattr(holder, name, Words(reads, kind, counts))
 
 
 def recounted(
@@ -77,20 +77,20 @@ def recounted(
     word stands. False, and nothing is taken, where these are too many.
     """
     counts = {kind: then[kind] for kind, _, _ in _each(holders)}
-    left: dict[tuple[str, str], None] = {}
+    uncertain: dict[tuple[str, str], None] = {}
     for path, (before, now) in changed.items():
         for (kind, old, name), (_, new, _) in zip(_each(before), _each(now), strict=True):
             gone = _recount(counts[kind], getattr(old, name), getattr(new, name), path, places)
-            left.update(dict.fromkeys((kind, key) for key in gone))
-    if len(left) > _MOST_ASKED:
+            uncertain.update(dict.fromkeys((kind, key) for key in gone))
+    if len(uncertain) > _MOST_ASKED:
         return False
     now_said = {path: now for path, (_, now) in changed.items()}
-    for kind, key in left:
+    for kind, key in uncertain:
         word = key.rpartition(".")[2]
-        others = saying(word) if word.isidentifier() else None
-        if others is None:
+        unchanged = saying(word) if word.isidentifier() else None
+        if unchanged is None:
             return False
-        _ask(counts[kind], kind, key, {**now_said, **others}, places)
+        _ask(counts[kind], kind, key, {**now_said, **unchanged}, places)
     for kind, holder, name in _each(holders):
         is_counter = isinstance(getattr(holder, name), Counter)
         setattr(holder, name, Counter(counts[kind]) if is_counter else counts[kind])
@@ -101,9 +101,9 @@ def _recount(count: Any, old: Any, new: Any, path: str, places: Mapping[str, int
     """Bring one kind of counts up to date with what a file said and says; the names of which only others can tell."""
     if isinstance(old, Counter):
         for key in old.keys() | new.keys():
-            left = count.get(key, 0) + new[key] - old[key]
-            if left:
-                count[key] = left
+            total = count.get(key, 0) + new[key] - old[key]
+            if total:
+                count[key] = total
             else:
                 count.pop(key, None)
         return []
@@ -112,29 +112,31 @@ def _recount(count: Any, old: Any, new: Any, path: str, places: Mapping[str, int
         return sorted(old - new)
     gone: list[str] = []
     for key in old.keys() | new.keys():
-        one = new.get(key)
-        if isinstance(one if one is not None else old[key], tuple):  # the first file that says it
-            if key not in count or (one is not None and places[path] <= places[count[key][0]]):
-                count[key] = one
-            elif one is None and count[key][0] == path:
+        value = new.get(key)
+        if isinstance(value if value is not None else old[key], tuple):  # the first file that says it
+            if key not in count or (value is not None and places[path] <= places[count[key][0]]):
+                count[key] = value
+            elif value is None and count[key][0] == path:
                 gone.append(key)
-        elif one is None or not old.get(key, set()) <= one:
+        elif value is None or not old.get(key, set()) <= value:
             gone.append(key)
         else:
-            count[key] = count.get(key, set()) | one
+            count[key] = count.get(key, set()) | value
     return sorted(gone)
 
 
 def _ask(count: Any, kind: str, key: str, files: Mapping[str, Holders], places: Mapping[str, int]) -> None:
     """Put together anew what files say under one name; nobody else says anything under it."""
-    said: list[Any] = []
+    values: list[Any] = []
     for path in sorted(files, key=places.__getitem__):
-        known = next(getattr(holder, name) for one, holder, name in _each(files[path]) if one == kind)
-        if key in known:
-            said.append(known[key] if isinstance(known, dict) else True)
+        counts = next(
+            getattr(holder, name) for counted_kind, holder, name in _each(files[path]) if counted_kind == kind
+        )
+        if key in counts:
+            values.append(counts[key] if isinstance(counts, dict) else True)
     if not isinstance(count, dict):
-        (count.add if said else count.discard)(key)
-    elif not said:
+        (count.add if values else count.discard)(key)
+    elif not values:
         count.pop(key, None)
     else:
-        count[key] = said[0] if isinstance(said[0], tuple) else set().union(*said)
+        count[key] = values[0] if isinstance(values[0], tuple) else set().union(*values)

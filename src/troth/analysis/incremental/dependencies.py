@@ -70,24 +70,24 @@ class Reads:
     @contextmanager
     def for_file(self, path: str) -> Iterator[None]:
         """All that is read inside is read for the sake of that file."""
-        begun = len(self.log)
+        start = len(self.log)
         with self.aside():
             try:
                 yield
             finally:
-                self.of_file.setdefault(path, []).append(tuple(set(self.log[begun:])))
+                self.of_file.setdefault(path, []).append(tuple(set(self.log[start:])))
 
     @contextmanager
     def aside(self) -> Iterator[None]:
         """What is read inside is nobody's: it goes into what all files together say, which is read under names."""
-        begun = len(self.log)
+        start = len(self.log)
         self._epochs += 1
-        self.begun.append((self._epochs, begun))
+        self.begun.append((self._epochs, start))
         try:
             yield
         finally:
             self.begun.pop()
-            del self.log[begun:]
+            del self.log[start:]
 
     def forget(self) -> None:
         """Let go of everything, when it is told who read what."""
@@ -96,13 +96,13 @@ class Reads:
 
     def readers(self, bits: Mapping[str, int]) -> Readers:
         """Everything that was read, except kept answers, with the bits of the files that came to it."""
-        found: dict[object, int] = {}
-        look = found.get
+        masks: dict[object, int] = {}
+        look = masks.get
         for path, parts in self.of_file.items():
             bit = bits[path]
             for everything in parts:
-                for one in everything:
-                    found[one] = look(one, 0) | bit
+                for token in everything:
+                    masks[token] = look(token, 0) | bit
         waiting = list(reversed(self.answered))  # whoever takes an answer is mostly done after the one who gave it
         passed: dict[object, int] = {}
         while waiting:
@@ -113,15 +113,15 @@ class Reads:
                 if not read or mask == passed.get(answer, 0):
                     continue
                 passed[answer] = mask
-                for one in read:
-                    known = look(one, 0)
-                    more = known | mask
-                    if more != known:
-                        found[one] = more
-                        if one in passed:
-                            late[one] = None  # type: ignore[index]  # only answers are passed on
+                for token in read:
+                    mask_before = look(token, 0)
+                    more = mask_before | mask
+                    if more != mask_before:
+                        masks[token] = more
+                        if token in passed:
+                            late[token] = None  # type: ignore[index]  # only answers are passed on
             waiting = list(late)
-        return {one: mask for one, mask in found.items() if type(one) is not Answered}
+        return {token: mask for token, mask in masks.items() if type(token) is not Answered}
 
 
 _value_of = dict.__getitem__
@@ -178,10 +178,10 @@ class Answers(dict[K, V]):
         if note is None:
             note = self._notes[key] = Answered(-1, 0)
         current, since = reads.begun[-1]
-        begun = note.begun
+        start = note.begun
         if note.epoch != current:  # begun for somebody else's sake: what was read for this one counts
-            begun = since if note.epoch >= 0 else len(log)
-        tail = log[begun:]
+            start = since if note.epoch >= 0 else len(log)
+        tail = log[start:]
         before = note.before if note.read is None else note.read
         if note in reads.answered:
             del reads.answered[note]  # put last again: the order is that of answering
@@ -189,7 +189,7 @@ class Answers(dict[K, V]):
             read = {*tail, *before}
             read.discard(note)
             note.read = tuple(read)  # small: there are very many
-            del log[begun:]
+            del log[start:]
         else:
             note.read = ()
         reads.answered[note] = None
@@ -240,8 +240,8 @@ class Table(dict[K, V]):
 
     __slots__ = ("_append", "_kind")
 
-    def __init__(self, reads: Reads, kind: str, known: Mapping[K, V] | None = None) -> None:
-        super().__init__(known or {})
+    def __init__(self, reads: Reads, kind: str, content: Mapping[K, V] | None = None) -> None:
+        super().__init__(content or {})
         self._append = reads.log.append
         self._kind = kind
 
@@ -262,8 +262,8 @@ class Table(dict[K, V]):
 class Words(set[K]):
     """Names that all files together have: a set that notes which are looked for."""
 
-    def __init__(self, reads: Reads, kind: str, known: Iterable[K] = ()) -> None:
-        super().__init__(known)
+    def __init__(self, reads: Reads, kind: str, content: Iterable[K] = ()) -> None:
+        super().__init__(content)
         self._append = reads.log.append
         self._kind = kind
         self._notes: dict[object, Note] = {}

@@ -47,13 +47,13 @@ class Tables:
         if len(word) < _SHORTEST:
             return None
         data = word.encode()
-        found: list[int] = []
+        numbers: list[int] = []
         for number, packed in self._packed():
             if data in bytes(packed):
-                found.append(number)
-                if len(found) > _MANY:
+                numbers.append(number)
+                if len(numbers) > _MANY:
                     return None
-        return found
+        return numbers
 
     def get(self, name: str) -> Any:
         """The table of that name, None where the earlier run did not need it."""

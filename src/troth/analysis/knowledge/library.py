@@ -5,8 +5,10 @@ A type is written as an expression with fully qualified names: `aiohttp.client.C
 the receiver, `""` is not known. A name of the same package is always in the same table; a name of another package is
 looked for in that package's own table, and is a plain word where there is none.
 
-A table is lines of JSON under zlib. The first says what it was read from, which modules it tells of, and which words of
-them mean what (`words`); each module has a line of its own, which is parsed when somebody asks for that module.
+In the repository a table is JSON that a person can read and compare (`tables/NAME.json`): what it was read from
+(`source`), its `modules`, and which words of them mean what (`words`). A wheel carries the same as lines of JSON under
+zlib (`tables/NAME.z`, packed by `hatch_build.py`): a first one with all but the modules, then one for each module,
+parsed when somebody asks for that module.
 """
 
 import json
@@ -92,15 +94,15 @@ class Library:
 
     def module(self, home: str) -> Module | None:
         """What is known of one module; None where nothing is."""
-        known = self.modules.get(home)
-        if isinstance(known, str):
-            parsed: Module = json.loads(known)
-            self.modules[home] = known = parsed
-        return known
+        module = self.modules.get(home)
+        if isinstance(module, str):
+            parsed: Module = json.loads(module)
+            self.modules[home] = module = parsed
+        return module
 
     def meaning(self, word: Word) -> frozenset[str]:
         """All words of the package that mean this."""
-        return frozenset(one for letters, words in self.words.items() if word in letters for one in words.split(" "))
+        return frozenset(name for letters, words in self.words.items() if word in letters for name in words.split(" "))
 
 
 _TABLES = Path(__file__).parent / "tables"
@@ -114,13 +116,21 @@ def load(top_level: str) -> Library | None:
     try:
         packed = (_TABLES / f"{top_level}.z").read_bytes()
     except FileNotFoundError:
-        return None
+        return _load_text(top_level)
     head, *lines = zlib.decompress(packed).decode("ascii").split("\n")
     table = json.loads(head)
     return Library(top_level, tuple(table["source"]), dict(zip(table["modules"], lines, strict=True)), table["words"])
 
 
+def _load_text(top_level: str) -> Library | None:
+    try:
+        table = json.loads((_TABLES / f"{top_level}.json").read_bytes())
+    except FileNotFoundError:
+        return None
+    return Library(top_level, tuple(table["source"]), table["modules"], table["words"])
+
+
 @cache
 def bundled() -> tuple[str, ...]:
     """The top-level packages that have a table, in alphabetical order."""
-    return tuple(sorted(path.stem for path in _TABLES.glob("*.z")))
+    return tuple(sorted({path.stem for path in _TABLES.iterdir() if path.suffix in {".json", ".z"}}))

@@ -43,17 +43,17 @@ class Tables:
             library = self.load(dotted.partition(".")[0])
             if library is None:
                 return None
-            home, rest = _split(dotted, library)
+            home, parts = _split(dotted, library)
             if not home:
                 return None
-            if not rest:
+            if not parts:
                 return Found("module", home)
             module = library.module(home)
             assert module is not None
-            target = module.get("x", {}).get(rest[0])
+            target = module.get("x", {}).get(parts[0])
             if target is None:
-                return self._in_module(home, module, rest) or self._package(dotted, library)
-            dotted = ".".join((target, *rest[1:]))
+                return self._in_module(home, module, parts) or self._package(dotted, library)
+            dotted = ".".join((target, *parts[1:]))
         return None
 
     def _package(self, dotted: str, library: Library) -> Found | None:
@@ -64,8 +64,8 @@ class Tables:
             packages = self._packages[library.name] = frozenset(around) - library.modules.keys()
         return Found("module", dotted) if dotted in packages else None
 
-    def _in_module(self, home: str, module: Module, rest: list[str]) -> Found | None:
-        name = ".".join(rest)
+    def _in_module(self, home: str, module: Module, parts: list[str]) -> Found | None:
+        name = ".".join(parts)
         full = f"{home}.{name}"
         if (sig := module.get("f", {}).get(name)) is not None:
             return Found("function", full, sig)
@@ -81,10 +81,10 @@ class Tables:
 
     def method(self, class_name: str, name: str) -> Found | None:
         """The method, property or attribute `name` of a class, looked for along its bases."""
-        for owner, known in self._lineage(class_name):
-            if (sig := known.get("m", {}).get(name)) is not None:
+        for owner, entry in self._lineage(class_name):
+            if (sig := entry.get("m", {}).get(name)) is not None:
                 return Found("method", f"{owner}.{name}", sig)
-            if (type_ := known.get("a", {}).get(name)) is not None:
+            if (type_ := entry.get("a", {}).get(name)) is not None:
                 return Found("attribute", f"{owner}.{name}", type=type_)
         return None
 
@@ -95,8 +95,8 @@ class Tables:
         awaiting `aiohttp.client._BaseRequestContextManager[X]` gives an `X`.
         """
         name, _, arguments = type_.partition("[")
-        found = self.method(name, by)
-        returns = found.sig[1] if found is not None and found.sig is not None else ""
+        method = self.method(name, by)
+        returns = method.sig[1] if method is not None and method.sig is not None else ""
         if returns == "typing.Self":
             return type_
         return returns or arguments.removesuffix("]")
@@ -116,22 +116,22 @@ class Tables:
         return self._lineages[class_name]
 
     def _preorder(self, class_name: str, above: frozenset[str]) -> Iterator[tuple[str, Class]]:
-        found = self.find(class_name)
-        if found is None or found.kind != "class" or found.name in above:
+        resolved = self.find(class_name)
+        if resolved is None or resolved.kind != "class" or resolved.name in above:
             return
-        known = self.class_(found.name)
-        yield found.name, known
-        for base in known.get("b", []):
-            yield from self._preorder(base, above | {found.name})
+        entry = self.class_(resolved.name)
+        yield resolved.name, entry
+        for base in entry.get("b", []):
+            yield from self._preorder(base, above | {resolved.name})
 
     def class_(self, full: str) -> Class:
         """The entry of a class that `find` has found."""
         library = self.load(full.partition(".")[0])
         assert library is not None
-        home, rest = _split(full, library)
+        home, parts = _split(full, library)
         module = library.module(home)
         assert module is not None
-        return module["c"][".".join(rest)]
+        return module["c"][".".join(parts)]
 
     def is_only_async(self, class_name: str, how: Literal["__aenter__", "__aiter__"]) -> bool:
         """Whether objects of a class can be entered, or looped over, asynchronously alone."""
@@ -148,7 +148,7 @@ class Tables:
         lineage = self._lineage(class_name)
         if any(name.partition(".")[0] in _OPEN for name, _ in lineage):
             return False
-        bases = {base for _, known in lineage for base in known.get("b", ())}
+        bases = {base for _, entry in lineage for base in entry.get("b", ())}
         return all(self.find(base) is not None and not base.startswith(_OPEN) for base in bases)
 
 

@@ -131,7 +131,7 @@ def semantics() -> Semantics:
     return Semantics(
         {name: Blocking(kind, twin, tuple(unless)) for name, (kind, twin, unless) in read["blocking"].items()},
         read["runs_a_loop"],
-        {name: Spawner(tuple(where), *rest) for name, (where, *rest) in read["spawners"].items()},
+        {name: Spawner(tuple(where), *options) for name, (where, *options) in read["spawners"].items()},
         {name: Slot(wants) for name, wants in read["slots"].items()},
         read["decorators"],
         read["hooks"],
@@ -142,6 +142,13 @@ def semantics() -> Semantics:
 @cache
 def known_tops() -> frozenset[str]:
     """The packages of which something is known here, be there a table of their functions or not."""
-    told = semantics()
-    names = (*told.blocking, *told.runs_a_loop, *told.spawners, *told.slots, *told.decorators, *told.hooks)
+    bundled = semantics()
+    names = (
+        *bundled.blocking,
+        *bundled.runs_a_loop,
+        *bundled.spawners,
+        *bundled.slots,
+        *bundled.decorators,
+        *bundled.hooks,
+    )
     return frozenset(name.partition(".")[0] for name in names)

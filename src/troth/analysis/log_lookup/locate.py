@@ -29,7 +29,7 @@ class Located:
 def locate(mention: Mention, findings: Sequence[Finding], files: Sequence[str], lines: Lines) -> Located:
     """Look for the call behind `mention`; `findings` are those of the whole project."""
     definitions = definitions_of(mention.name, files, lines)
-    places = {(one.path, one.line) for one in definitions}
+    places = {(site.path, site.line) for site in definitions}
     last = mention.name.rpartition(".")[2]
     pointing, naming = [], []
     for finding in findings:
@@ -38,12 +38,12 @@ def locate(mention: Mention, findings: Sequence[Finding], files: Sequence[str], 
         elif finding.subject.partition("(")[0].rpartition(".")[2] == last:
             naming.append(finding)
     calls = calls_of(mention.name, files, lines)
-    likely = [one for one in calls if one.use != "awaited"]
+    likely = [site for site in calls if site.use != "awaited"]
     lost = pointing or naming
     if mention.kind != "never awaited":  # it ran, in a task: the task is what was lost
-        tasks = [one for one in calls if one.use == "task"]
+        tasks = [site for site in calls if site.use == "task"]
         likely = tasks or likely
-        lost = [one for one in findings if _holds(one, tasks)]
+        lost = [finding for finding in findings if _holds(finding, tasks)]
     return Located(
         mention, _born(mention, files), tuple(definitions), tuple(lost), () if lost else tuple(likely or calls)
     )
@@ -52,15 +52,15 @@ def locate(mention: Mention, findings: Sequence[Finding], files: Sequence[str], 
 def _holds(finding: Finding, tasks: Sequence[Site]) -> bool:
     """Whether a finding is about one of the places where such a task is made."""
     span = finding.span
-    return any(one.path == span.path and span.line <= one.line <= span.end_line for one in tasks)
+    return any(site.path == span.path and span.line <= site.line <= span.end_line for site in tasks)
 
 
 def _born(mention: Mention, files: Sequence[str]) -> Site | None:
     """The place that the log names, if it is in the project; a log from elsewhere has other folders above."""
     if not mention.is_birth or mention.file is None or mention.line is None:
         return None
-    named = mention.file.replace("\\", "/")
-    matching = [path for path in files if named == path or named.endswith(f"/{path}")]
+    file = mention.file.replace("\\", "/")
+    matching = [path for path in files if file == path or file.endswith(f"/{path}")]
     if not matching:
         return None
     return Site(max(matching, key=len), mention.line, "")

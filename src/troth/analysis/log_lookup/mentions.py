@@ -48,13 +48,13 @@ class Mention:
 
 def mentions(lines: Iterable[str]) -> list[Mention]:
     """All lost calls that a log mentions, each once, in the order of their first mention."""
-    found: dict[tuple[Kind, str, str | None, int | None], Mention] = {}
-    for one in _raw(lines):
-        key = (one.kind, one.name, one.file, one.line)
-        before = found.get(key)
-        times = one.times + (before.times if before else 0)
-        found[key] = Mention(one.kind, one.name, one.file, one.line, one.is_birth, times)
-    return list(found.values())
+    merged: dict[tuple[Kind, str, str | None, int | None], Mention] = {}
+    for mention in _raw(lines):
+        key = (mention.kind, mention.name, mention.file, mention.line)
+        before = merged.get(key)
+        times = mention.times + (before.times if before else 0)
+        merged[key] = Mention(mention.kind, mention.name, mention.file, mention.line, mention.is_birth, times)
+    return list(merged.values())
 
 
 def _raw(lines: Iterable[str]) -> Iterable[Mention]:
@@ -95,11 +95,11 @@ def _raw(lines: Iterable[str]) -> Iterable[Mention]:
         yield _with_birth(pending, born or [])
 
 
-def _with_birth(one: Mention, born: list[tuple[str, int]]) -> Mention:
+def _with_birth(mention: Mention, born: list[tuple[str, int]]) -> Mention:
     if not born:
-        return one
+        return mention
     file, line = born[-1]
-    return Mention(one.kind, one.name, file, line, is_birth=True)
+    return Mention(mention.kind, mention.name, file, line, is_birth=True)
 
 
 def _of_guard(line: str) -> Mention | None:
@@ -107,8 +107,8 @@ def _of_guard(line: str) -> Mention | None:
     text = line.strip()
     if text.startswith("{"):
         return _of_object(text)
-    made = _MADE_AT.search(text)
-    if made is None:
+    origin = _MADE_AT.search(text)
+    if origin is None:
         return None
     sentences: tuple[tuple[Kind, re.Pattern[str]], ...] = (
         ("never awaited", _NEVER),
@@ -117,7 +117,7 @@ def _of_guard(line: str) -> Mention | None:
     )
     for kind, pattern in sentences:
         if match := pattern.search(text):
-            return Mention(kind, match["name"], made["file"], int(made["line"]), is_birth=True)
+            return Mention(kind, match["name"], origin["file"], int(origin["line"]), is_birth=True)
     return None
 
 

@@ -27,28 +27,28 @@ class Site:
 
 def definitions_of(name: str, files: Sequence[str], lines: Lines) -> list[Site]:
     """Where functions of this qualified name are defined; where its last part alone is known, all of that name."""
-    wanted = _plain(name)
-    found = []
-    for path, tree in _trees(wanted[-1], rb"def\s+", files, lines):
+    parts = _plain(name)
+    sites = []
+    for path, tree in _trees(parts[-1], rb"def\s+", files, lines):
         for node, outer in _walk(tree):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == wanted[-1]:
-                found.append(Site(path, node.lineno, f"{outer}.{node.name}" if outer else node.name))
-    exact = [one for one in found if one.symbol.split(".")[-len(wanted) :] == wanted]
-    return exact or found
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == parts[-1]:
+                sites.append(Site(path, node.lineno, f"{outer}.{node.name}" if outer else node.name))
+    exact = [site for site in sites if site.symbol.split(".")[-len(parts) :] == parts]
+    return exact or sites
 
 
 def calls_of(name: str, files: Sequence[str], lines: Lines) -> list[Site]:
     """Where something of this name is called; those that look lost come first."""
     last = _plain(name)[-1]
-    found = []
+    sites = []
     for path, tree in _trees(last, rb"", files, lines):
         uses: dict[int, Use] = {}
         for node, outer in _walk(tree):
             _note_use(node, uses)
             if isinstance(node, ast.Call) and _called(node) == last:
-                found.append(Site(path, node.lineno, outer, uses.get(id(node), "kept")))
+                sites.append(Site(path, node.lineno, outer, uses.get(id(node), "kept")))
     order: dict[Use | None, int] = {"dropped": 0, "task": 1, "kept": 2, "awaited": 3, None: 4}
-    return sorted(found, key=lambda one: (order[one.use], one.path, one.line))
+    return sorted(sites, key=lambda site: (order[site.use], site.path, site.line))
 
 
 def _note_use(node: ast.AST, uses: dict[int, Use]) -> None:

@@ -42,17 +42,17 @@ def make_plan(
     with_tests: bool = False,
 ) -> Plan:
     """Choose the mutants; nothing is copied or run yet."""
-    known = all_operators()
-    if unknown := [name for name in operators if name not in known]:
+    available = all_operators()
+    if unknown := [name for name in operators if name not in available]:
         raise MisuseError(
-            f"There is no operator {unknown[0]!r}.\nNothing was done.\nThere are: {', '.join(known)}; or `all`."
+            f"There is no operator {unknown[0]!r}.\nNothing was done.\nThere are: {', '.join(available)}; or `all`."
         )
     for path in paths:
         if not path.exists():
             raise MisuseError(f"There is no {str(path)!r}.\nNothing was done.\nGive a file or directory that exists.")
     layout = lay_out(root or find_root(paths), paths, with_tests=with_tests)
     project = read_project(layout)
-    chosen = {name: known[name] for name in sorted(set(operators))}
-    found, unparsable = candidates(project, list(chosen.values()))
+    chosen = {name: available[name] for name in sorted(set(operators))}
+    mutants, unparsable = candidates(project, list(chosen.values()))
     left_out = {**project.unreadable, **unparsable}
-    return Plan(layout, project, chosen, tuple(select(found, n=n, seed=seed)), left_out, len(found), seed, n)
+    return Plan(layout, project, chosen, tuple(select(mutants, n=n, seed=seed)), left_out, len(mutants), seed, n)

@@ -38,8 +38,10 @@ def write_record(path: Path, plan: Plan, identity: Mapping[str, object], results
         "run": dict(identity),
         "complete": all(mutant.key in results for mutant in plan.mutants),
         "totals": _totals(tally(results.values())),
-        "by_operator": {name: _totals(one) for name, one in tally_by("operator", (), plan.mutants, results).items()},
-        "by_shape": {name: _totals(one) for name, one in tally_by("shape", (), plan.mutants, results).items()},
+        "by_operator": {
+            name: _totals(group) for name, group in tally_by("operator", (), plan.mutants, results).items()
+        },
+        "by_shape": {name: _totals(group) for name, group in tally_by("shape", (), plan.mutants, results).items()},
         "left_out": dict(plan.left_out),
         "mutants": [_row(plan, mutant, results.get(mutant.key)) for mutant in plan.mutants],
     }
@@ -64,21 +66,21 @@ def read_record(path: Path, identity: Mapping[str, object]) -> dict[str, Result]
         ) from problem
     differing = [name for name, value in identity.items() if run.get(name) != value]
     if differing:
-        told = "; ".join(f"{name} was {run.get(name)!r} and is {identity[name]!r}" for name in differing)
+        differences = "; ".join(f"{name} was {run.get(name)!r} and is {identity[name]!r}" for name in differing)
         raise MisuseError(
-            f"{str(path)!r} is the record of another run: {told}.\n"
+            f"{str(path)!r} is the record of another run: {differences}.\n"
             "Nothing was done: its verdicts would not be those of this run.\n"
             "Leave out `--resume` to start anew, or give the run its old settings."
         )
     return results
 
 
-def _totals(one: Tally) -> dict[str, object]:
+def _totals(group: Tally) -> dict[str, object]:
     return {
-        "n": one.n,
-        "caught_percent": round(one.percent, 1),
-        "in_function_percent": round(one.percent_in_function, 1),
-        **{str(verdict): one.verdicts.get(verdict, 0) for verdict in Verdict},
+        "n": group.n,
+        "caught_percent": round(group.percent, 1),
+        "in_function_percent": round(group.percent_in_function, 1),
+        **{str(verdict): group.verdicts.get(verdict, 0) for verdict in Verdict},
     }
 
 

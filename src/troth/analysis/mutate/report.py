@@ -28,21 +28,21 @@ _WARNINGS = (
 
 def render(plan: Plan, results: Mapping[str, Result], *, by: str, label: str) -> str:
     """The whole report; `by` is `checker` or `tests`."""
-    done = [mutant for mutant in plan.mutants if mutant.key in results]
-    lines = [*_head(plan, done, label), ""]
+    judged = [mutant for mutant in plan.mutants if mutant.key in results]
+    lines = [*_head(plan, judged, label), ""]
     lines += [*_summary(tally(results.values()), by), ""]
     shapes = tuple(dict.fromkeys(shape for operator in plan.operators.values() for shape in operator.shapes))
     for title, groups in (
-        ("by shape", tally_by("shape", shapes, done, results)),
-        ("by operator", tally_by("operator", (), done, results)),
+        ("by shape", tally_by("shape", shapes, judged, results)),
+        ("by operator", tally_by("operator", (), judged, results)),
     ):
         if len(groups) > 1:
             lines += [*_table(title, groups, by), ""]
     for verdict, why in _APART.items():
-        lines += _short_list(why, [mutant for mutant in done if results[mutant.key].verdict is verdict], results)
-    elsewhere = [mutant for mutant in done if results[mutant.key].verdict is Verdict.ELSEWHERE]
+        lines += _short_list(why, [mutant for mutant in judged if results[mutant.key].verdict is verdict], results)
+    elsewhere = [mutant for mutant in judged if results[mutant.key].verdict is Verdict.ELSEWHERE]
     lines += _short_list("spoken of elsewhere in the function, not on the line", elsewhere, results)
-    survivors = [mutant for mutant in done if results[mutant.key].verdict is Verdict.SURVIVED]
+    survivors = [mutant for mutant in judged if results[mutant.key].verdict is Verdict.SURVIVED]
     if survivors:
         lines += [f"survivors ({len(survivors)})", ""]
         for number, mutant in enumerate(survivors, 1):
@@ -97,9 +97,9 @@ def _summary(whole: Tally, by: str) -> Iterator[str]:
 def _table(title: str, groups: Mapping[str, Tally], by: str) -> Iterator[str]:
     second = "in the function" if by == "checker" else ""
     yield f"{title:<22}{'n':>5}  {'on the line' if by == 'checker' else 'caught':>13}  {second:>16}".rstrip()
-    for name, one in groups.items():
-        row = f"  {name:<20}{one.n:>5}  {one.caught:>5}{_percent(one.caught, one.n)}"
-        yield row + (f"  {one.in_function:>8}{_percent(one.in_function, one.n)}" if by == "checker" else "")
+    for name, group in groups.items():
+        row = f"  {name:<20}{group.n:>5}  {group.caught:>5}{_percent(group.caught, group.n)}"
+        yield row + (f"  {group.in_function:>8}{_percent(group.in_function, group.n)}" if by == "checker" else "")
 
 
 def _percent(part: int, whole: int) -> str:
@@ -112,16 +112,16 @@ def _short_list(why: str, mutants: Sequence[Mutant], results: Mapping[str, Resul
     yield f"{why} ({len(mutants)})"
     for mutant in mutants:
         yield _fit(f"  {mutant.path}:{mutant.line}  {mutant.shape}  {mutant.subject}")
-        for said in results[mutant.key].said[:1]:
-            yield _fit(f"      {' '.join(said.split())}")
+        for message in results[mutant.key].said[:1]:
+            yield _fit(f"      {' '.join(message.split())}")
     yield ""
 
 
 def _survivor(number: int, plan: Plan, mutant: Mutant, result: Result, by: str) -> Iterator[str]:
     yield _title(number, mutant)
     yield from _change(plan, mutant)
-    for said in result.said:
-        yield _fit(f"    said there, of another kind: {' '.join(said.split())}")
+    for message in result.said:
+        yield _fit(f"    said there, of another kind: {' '.join(message.split())}")
     operator = plan.operators[mutant.operator]
     advice = (operator.needs if by == "checker" else operator.cures)[mutant.shape].format(subject=mutant.subject)
     yield from _wrapped("would catch it: ", advice)

@@ -48,11 +48,11 @@ def tally(results: Iterable[Result]) -> Tally:
 
 
 def tally_by(
-    what: str, order: Sequence[str], mutants: Iterable[Mutant], results: Mapping[str, Result]
+    attribute: str, order: Sequence[str], mutants: Iterable[Mutant], results: Mapping[str, Result]
 ) -> dict[str, Tally]:
     """Count by an attribute of the mutants (`shape`, `operator`), in the given order; empty groups are left out."""
     groups: dict[str, list[Result]] = {name: [] for name in order}
     for mutant in mutants:
         if mutant.key in results:
-            groups.setdefault(getattr(mutant, what), []).append(results[mutant.key])
+            groups.setdefault(getattr(mutant, attribute), []).append(results[mutant.key])
     return {name: tally(group) for name, group in groups.items() if group}

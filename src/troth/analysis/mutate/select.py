@@ -22,7 +22,7 @@ def candidates(project: Project, operators: Sequence[Operator]) -> tuple[list[Mu
 
     One file at a time: the trees of a large project would not fit side by side.
     """
-    found: list[Mutant] = []
+    mutants: list[Mutant] = []
     unparsable: dict[str, str] = {}
     for source in project.sources.values():
         # Every operator needs an `async def` in the file, and most files of most projects have none.
@@ -33,30 +33,30 @@ def candidates(project: Project, operators: Sequence[Operator]) -> tuple[list[Mu
         except UnreadableError as problem:
             unparsable[source.path] = str(problem)
             continue
-        found += (mutant for operator in operators for mutant in operator.find(module, project))
-    return found, unparsable
+        mutants += (mutant for operator in operators for mutant in operator.find(module, project))
+    return mutants, unparsable
 
 
-def select(found: Iterable[Mutant], *, n: int, seed: int) -> list[Mutant]:
+def select(mutants: Iterable[Mutant], *, n: int, seed: int) -> list[Mutant]:
     """Take up to `n` mutants, in turns: first between the operators, then between the shapes of each.
 
     A shape that has run out leaves its turns to the others. The scarcest shape goes first, because a function that has
     given its one mutant to a common shape is lost to a rare one. The result is in the order of the files.
     """
     strata: defaultdict[str, defaultdict[str, list[Mutant]]] = defaultdict(lambda: defaultdict(list))
-    for mutant in found:
+    for mutant in mutants:
         strata[mutant.operator][mutant.shape].append(mutant)
-    taken: list[Mutant] = []
+    chosen: list[Mutant] = []
     used: set[tuple[str, str]] = set()
     sources = [_in_turns(shapes, used, seed) for _, shapes in sorted(strata.items())]
-    while sources and len(taken) < n:
+    while sources and len(chosen) < n:
         for source in list(sources):
             drawn = next(source, None)
             if drawn is None:
                 sources.remove(source)
-            elif len(taken) < n:
-                taken.append(drawn)
-    return sorted(taken, key=lambda mutant: (mutant.path, mutant.line, mutant.operator, mutant.ordinal))
+            elif len(chosen) < n:
+                chosen.append(drawn)
+    return sorted(chosen, key=lambda mutant: (mutant.path, mutant.line, mutant.operator, mutant.ordinal))
 
 
 def _in_turns(shapes: dict[str, list[Mutant]], used: set[tuple[str, str]], seed: int) -> Iterator[Mutant]:

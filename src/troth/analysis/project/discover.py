@@ -72,8 +72,8 @@ def project_root(paths: Sequence[Path], cwd: Path) -> Root:
 
 def _is_marked(folder: Path) -> bool:
     """Whether a packaging file lies there; a `setup.py` inside a package is one of its modules."""
-    found = [name for name in _MARKS if (folder / name).is_file()]
-    return bool(found) and (found != ["setup.py"] or not (folder / "__init__.py").is_file())
+    marks = [name for name in _MARKS if (folder / name).is_file()]
+    return bool(marks) and (marks != ["setup.py"] or not (folder / "__init__.py").is_file())
 
 
 def discover(
@@ -90,24 +90,24 @@ def discover(
     A path that is not there is refused. A file or folder that is named is taken although it is ignored or excluded,
     unless `force_exclude`.
     """
-    named = existing_paths(paths, cwd)
-    root = project_root(named, cwd) if root is None else root
+    named_paths = existing_paths(paths, cwd)
+    root = project_root(named_paths, cwd) if root is None else root
     base = root.path
-    whole = list_files(base, excluded=excluded) if root.is_whole or base in named else Listing((), ())
+    whole = list_files(base, excluded=excluded) if root.is_whole or base in named_paths else Listing((), ())
     files, marked, reported = set(whole.files), set(whole.marked), set[str]()
     unread: set[tuple[str, str]] = set()
-    for path in named:
+    for path in named_paths:
         inner = _relative(path, base)
         if path.is_dir():
             below = f"{inner}/" if inner else ""
-            found = {file for file in whole.files if file.startswith(below)}
-            unread.update(one for one in whole.unread if one[0].startswith(below))
-            if not found and inner and not force_exclude:  # hidden from the project, but asked for
+            below_path = {file for file in whole.files if file.startswith(below)}
+            unread.update(folder for folder in whole.unread if folder[0].startswith(below))
+            if not below_path and inner and not force_exclude:  # hidden from the project, but asked for
                 listing = list_files(base, inner, excluded=excluded)
-                found = set(listing.files)
+                below_path = set(listing.files)
                 marked.update(listing.marked)
                 unread.update(listing.unread)
-            reported |= found
+            reported |= below_path
         elif inner in files:
             reported.add(inner)
         elif not force_exclude or not (root.is_whole or (excluded is not None and excluded(inner, False))):
@@ -116,7 +116,7 @@ def discover(
     files |= reported
     ordered = tuple(sorted(files))
     roots = source_roots(base, ordered, sorted(marked))
-    roots = (*(one for one in extra_roots if one not in roots), *roots)
+    roots = (*(extra for extra in extra_roots if extra not in roots), *roots)
     return Scope(Project(base, ordered, roots), frozenset(reported), tuple(sorted(marked)), tuple(sorted(unread)))
 
 

@@ -37,32 +37,32 @@ def commit_of(root: Path, revision: str) -> str:
             "Nothing was checked, since there is no past to compare with.\n"
             "Run it in a repository, or use `--baseline` to hold findings against a file."
         )
-    found = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
-    if found.returncode != 0:
+    parsed = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    if parsed.returncode != 0:
         raise MisuseError(
             f"`--since {revision}`: this repository has no commit of that name.\n"
             "Nothing was checked, since there is nothing to compare with.\n"
             "Name a branch, a tag or a commit; in a shallow clone, fetch it first (`git fetch --depth=1 origin NAME`)."
         )
-    return found.stdout.decode().strip()
+    return parsed.stdout.decode().strip()
 
 
 def files_at(root: Path, commit: str) -> list[str]:
     """All files below `root` in `commit`, relative to `root`."""
-    return _names(_done(root, "ls-tree", "-r", "-z", "--name-only", commit))
+    return _names(_output_of(root, "ls-tree", "-r", "-z", "--name-only", commit))
 
 
 def changes_since(root: Path, commit: str) -> list[Change]:
     """What is different in the work tree below `root`; files that git does not know yet are not among it."""
     fields = _names(
-        _done(root, "diff", "--no-ext-diff", "--name-status", "-z", "--find-renames", "--relative", commit, "--")
+        _output_of(root, "diff", "--no-ext-diff", "--name-status", "-z", "--find-renames", "--relative", commit, "--")
     )
     changes = []
-    rest = iter(fields)
-    for status in rest:
-        path = next(rest)
+    remaining = iter(fields)
+    for status in remaining:
+        path = next(remaining)
         if status.startswith(("R", "C")):
-            changes.append(Change(path if status.startswith("R") else None, next(rest)))
+            changes.append(Change(path if status.startswith("R") else None, next(remaining)))
         else:
             changes.append(Change(None if status == "A" else path, None if status == "D" else path))
     return changes
@@ -70,39 +70,39 @@ def changes_since(root: Path, commit: str) -> list[Change]:
 
 def blobs_at(root: Path, commit: str, paths: Sequence[str]) -> dict[str, bytes]:
     """The contents of `paths`, relative to `root`, as `commit` has them; all through one process."""
-    prefix = os.fsdecode(_done(root, "rev-parse", "--show-prefix").rstrip(b"\n"))
-    asked = "".join(f"{commit}:{prefix}{path}\n" for path in paths if "\n" not in path)
-    done = _git(root, "cat-file", "--batch", stdin=os.fsencode(asked))
-    if done.returncode != 0:
-        raise _failed("cat-file", done.stderr)
-    found = {}
+    prefix = os.fsdecode(_output_of(root, "rev-parse", "--show-prefix").rstrip(b"\n"))
+    query = "".join(f"{commit}:{prefix}{path}\n" for path in paths if "\n" not in path)
+    process = _git(root, "cat-file", "--batch", stdin=os.fsencode(query))
+    if process.returncode != 0:
+        raise _failed("cat-file", process.stderr)
+    blobs = {}
     at = 0
     for path in paths:
         if "\n" in path:
             continue
-        end = done.stdout.index(b"\n", at)
-        head = done.stdout[at:end].split(b" ")
+        end = process.stdout.index(b"\n", at)
+        head = process.stdout[at:end].split(b" ")
         at = end + 1
         if len(head) == 3 and head[1] == b"blob":
             size = int(head[2])
-            found[path] = done.stdout[at : at + size]
+            blobs[path] = process.stdout[at : at + size]
             at += size + 1
         elif head[-1] != b"missing" and len(head) == 3:
             at += int(head[2]) + 1
-    return found
+    return blobs
 
 
-def _done(root: Path, *arguments: str) -> bytes:
-    done = _git(root, *arguments)
-    if done.returncode != 0:
-        raise _failed(arguments[0], done.stderr)
-    return done.stdout
+def _output_of(root: Path, *arguments: str) -> bytes:
+    process = _git(root, *arguments)
+    if process.returncode != 0:
+        raise _failed(arguments[0], process.stderr)
+    return process.stdout
 
 
-def _failed(what: str, stderr: bytes) -> RunError:
-    said = stderr.decode(errors="replace").strip()
+def _failed(command: str, stderr: bytes) -> RunError:
+    output = stderr.decode(errors="replace").strip()
     return RunError(
-        f"`git {what}` failed: {said}\nThe past could not be read, so nothing was compared; no file was touched.\n"
+        f"`git {command}` failed: {output}\nThe past could not be read, so nothing was compared; no file was touched.\n"
         "Repair the repository (`git fsck` tells what is wrong), or check without `--since`."
     )
 

@@ -54,9 +54,9 @@ class Globs(NamedTuple):
         """True: ignored; False: taken back; None: nothing is said of `path`, which is relative to the patterns."""
         quick, rows = (self.any_folder, self.for_folders) if folder else (self.any_file, self.for_files)
         if quick.may_match(path):
-            for one in reversed(rows):
-                if _compiled(one.regex).match(path) is not None:
-                    return not one.negated
+            for pattern in reversed(rows):
+                if _compiled(pattern.regex).match(path) is not None:
+                    return not pattern.negated
         return None
 
     def hides(self, path: str) -> bool:
@@ -71,7 +71,7 @@ class Globs(NamedTuple):
 def parse(lines: Iterable[str], suffixes: tuple[str, ...] = ()) -> Globs:
     """Read patterns; with `suffixes`, files are only ever asked about if their names end so."""
     patterns = [pattern for line in lines if (pattern := _pattern(line)) is not None]
-    files = [one for one in patterns if not one.folders_only and _may_match(one, suffixes)]
+    files = [pattern for pattern in patterns if not pattern.folders_only and _may_match(pattern, suffixes)]
     return Globs(tuple(files), tuple(patterns), _any(files), _any(patterns))
 
 
@@ -79,15 +79,15 @@ def _any(patterns: Sequence[Pattern]) -> _Any:
     names: set[str] = set()
     paths: set[str] = set()
     ends: list[str] = []
-    others: list[str] = []
-    for one in patterns:
-        if _SPECIAL.isdisjoint(one.words):
-            (paths if one.is_anchored else names).add(one.words)
-        elif not one.is_anchored and one.words[0] == "*" and _SPECIAL.isdisjoint(one.words[1:]):
-            ends.append(one.words[1:])
+    regexes: list[str] = []
+    for pattern in patterns:
+        if _SPECIAL.isdisjoint(pattern.words):
+            (paths if pattern.is_anchored else names).add(pattern.words)
+        elif not pattern.is_anchored and pattern.words[0] == "*" and _SPECIAL.isdisjoint(pattern.words[1:]):
+            ends.append(pattern.words[1:])
         else:
-            others.append(f"(?:{one.regex})")
-    return _Any(frozenset(names), tuple(ends), frozenset(paths), "|".join(others))
+            regexes.append(f"(?:{pattern.regex})")
+    return _Any(frozenset(names), tuple(ends), frozenset(paths), "|".join(regexes))
 
 
 @cache

@@ -27,23 +27,23 @@ def source_roots(root: Path, files: Sequence[str], marked: Iterable[str]) -> tup
     """
     folders = {file.rpartition("/")[0] for file in files}
     packages = {file.rpartition("/")[0] for file in files if file.endswith(("/__init__.py", "/__init__.pyi"))}
-    known = {above for folder in folders for above in _with_those_above(folder)}
-    stated = {"", *(one for project in marked for one in _of_project(root, project, known))}
-    found = set(stated)
+    existing = {above for folder in folders for above in _with_those_above(folder)}
+    stated = {"", *(folder for project in marked for folder in _of_project(root, project, existing))}
+    roots = set(stated)
     for folder in folders:
         chain = _with_those_above(folder)
-        package = next((one for one in reversed(chain) if one in packages), None)
+        package = next((above for above in reversed(chain) if above in packages), None)
         base = folder if package is None else package.rpartition("/")[0]
         if not _is_below_src(base, stated):
-            found.add(base)
-    return tuple(sorted(found, key=lambda one: (-one.count("/") - bool(one), one)))
+            roots.add(base)
+    return tuple(sorted(roots, key=lambda folder: (-folder.count("/") - bool(folder), folder)))
 
 
-def _of_project(root: Path, project: str, known: set[str]) -> set[str]:
+def _of_project(root: Path, project: str, existing: set[str]) -> set[str]:
     base = f"{project}/" if project else ""
-    named = ["src", *_named_by(root / project / "pyproject.toml")]
-    folders = (_tidy(base + name) for name in named)
-    return {project, *(folder for folder in folders if folder in known)}
+    names = ["src", *_named_by(root / project / "pyproject.toml")]
+    folders = (_tidy(base + name) for name in names)
+    return {project, *(folder for folder in folders if folder in existing)}
 
 
 def _tidy(path: str) -> str:
@@ -57,7 +57,7 @@ def _is_below_src(base: str, stated: set[str]) -> bool:
     folder of the project itself says too little to be sure of that: `tests/unit` and `tools` lie there too, so that a
     base below it is a root beside it.
     """
-    return any(one in stated and one.rpartition("/")[2] == "src" for one in _with_those_above(base)[1:])
+    return any(above in stated and above.rpartition("/")[2] == "src" for above in _with_those_above(base)[1:])
 
 
 def _named_by(pyproject: Path) -> list[str]:
@@ -74,21 +74,21 @@ def _named_by(pyproject: Path) -> list[str]:
         tool = tomllib.loads(data.decode()).get("tool", {})
     except (tomllib.TOMLDecodeError, UnicodeDecodeError):
         return []  # the settings reader complains about a broken file, with its place
-    named: list[object] = []
+    names: list[object] = []
     setuptools = _table(tool, "setuptools")
-    named += _list(_table(setuptools, "packages", "find").get("where"))
-    named.append(_table(setuptools, "package-dir").get(""))
-    named += [_get(one, "from") for one in _list(_table(tool, "poetry").get("packages"))]
-    named += _list(_table(tool, "pytest", "ini_options").get("pythonpath"))
-    named += _list(_table(tool, "hatch", "build").get("sources"))
-    named += [_parent(one) for one in _list(_table(tool, "hatch", "build", "targets", "wheel").get("packages"))]
-    named.append(_table(tool, "pdm", "build").get("package-dir"))
-    named.append(_table(tool, "maturin").get("python-source"))
-    return [one for one in named if isinstance(one, str) and one not in ("", ".")]
+    names += _list(_table(setuptools, "packages", "find").get("where"))
+    names.append(_table(setuptools, "package-dir").get(""))
+    names += [_get(package, "from") for package in _list(_table(tool, "poetry").get("packages"))]
+    names += _list(_table(tool, "pytest", "ini_options").get("pythonpath"))
+    names += _list(_table(tool, "hatch", "build").get("sources"))
+    names += [_parent(package) for package in _list(_table(tool, "hatch", "build", "targets", "wheel").get("packages"))]
+    names.append(_table(tool, "pdm", "build").get("package-dir"))
+    names.append(_table(tool, "maturin").get("python-source"))
+    return [name for name in names if isinstance(name, str) and name not in ("", ".")]
 
 
-def _parent(named: object) -> str | None:
-    return named.rpartition("/")[0] if isinstance(named, str) else None
+def _parent(package: object) -> str | None:
+    return package.rpartition("/")[0] if isinstance(package, str) else None
 
 
 def _table(value: object, *keys: str) -> dict[str, object]:
@@ -108,8 +108,8 @@ def _list(value: object) -> list[object]:
 
 
 def _with_those_above(folder: str) -> list[str]:
-    found = [folder]
+    chain = [folder]
     while folder:
         folder = folder.rpartition("/")[0]
-        found.append(folder)
-    return found
+        chain.append(folder)
+    return chain

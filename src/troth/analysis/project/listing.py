@@ -46,7 +46,9 @@ def list_files(root: Path, start: str = "", *, excluded: Callable[[str, bool], b
     files = walk.files
     if walk.held_back:
         files = files + [
-            one for one in _tracked_though_ignored(root, start) if is_source(one, excluded) and (root / one).is_file()
+            path
+            for path in _tracked_though_ignored(root, start)
+            if is_source(path, excluded) and (root / path).is_file()
         ]
     return Listing(tuple(sorted(set(files))), tuple(sorted(walk.marked)), tuple(sorted(walk.unread)))
 
@@ -59,7 +61,7 @@ def is_source(path: str, excluded: Callable[[str, bool], bool] | None = None) ->
     if excluded is None:
         return True
     folders = ("/".join(parts[:end]) for end in range(1, len(parts)))
-    return not any(excluded(one, True) for one in folders) and not excluded(path, False)
+    return not any(excluded(folder, True) for folder in folders) and not excluded(path, False)
 
 
 def is_foreign(path: str) -> bool:
@@ -121,14 +123,18 @@ class _Walk:
                 continue
             if not names.isdisjoint(_MARKERS) and not (names & _MARKERS == {"setup.py"} and "__init__.py" in names):
                 self.marked.append(path)  # a `setup.py` inside a package is one of its modules
-            here = globs + _globs_of(self.root, path) if ".gitignore" in names or not path else globs
+            own_globs = globs + _globs_of(self.root, path) if ".gitignore" in names or not path else globs
             base = f"{path}/" if path else ""
             for entry in entries:
                 inner = base + entry.name
                 if entry.is_dir(follow_symlinks=False):
-                    if entry.name not in _NOBODY_WROTE and self._keeps(inner, here, folder=True):
-                        stack.append((inner, here))
-                elif entry.name.endswith(SUFFIXES) and self._is_file(entry) and self._keeps(inner, here, folder=False):
+                    if entry.name not in _NOBODY_WROTE and self._keeps(inner, own_globs, folder=True):
+                        stack.append((inner, own_globs))
+                elif (
+                    entry.name.endswith(SUFFIXES)
+                    and self._is_file(entry)
+                    and self._keeps(inner, own_globs, folder=False)
+                ):
                     self.files.append(inner)
 
     def _keeps(self, path: str, globs: list[tuple[str, Globs]], *, folder: bool) -> bool:
@@ -152,8 +158,8 @@ class _Walk:
 
 def _ignored(path: str, globs: list[tuple[str, Globs]], *, folder: bool) -> bool:
     """What the nearest `.gitignore` that has an opinion says."""
-    for base, one in reversed(globs):
-        answer = one.says(path[len(base) :], folder=folder)
+    for base, pattern_file in reversed(globs):
+        answer = pattern_file.says(path[len(base) :], folder=folder)
         if answer is not None:
             return answer
     return False
@@ -161,10 +167,10 @@ def _ignored(path: str, globs: list[tuple[str, Globs]], *, folder: bool) -> bool
 
 def _globs_above(root: Path, start: str) -> list[tuple[str, Globs]]:
     parts = start.split("/") if start else []
-    found: list[tuple[str, Globs]] = []
+    collected: list[tuple[str, Globs]] = []
     for end in range(len(parts)):
-        found += _globs_of(root, "/".join(parts[:end]))
-    return found
+        collected += _globs_of(root, "/".join(parts[:end]))
+    return collected
 
 
 def _globs_of(root: Path, folder: str) -> list[tuple[str, Globs]]:
@@ -174,14 +180,14 @@ def _globs_of(root: Path, folder: str) -> list[tuple[str, Globs]]:
     """
     names = [".gitignore"] if folder else [".git/info/exclude", ".gitignore"]
     base = f"{folder}/" if folder else ""
-    found = []
+    collected = []
     for name in names:
         try:
             text = (root / folder / name).read_text(encoding="utf-8", errors="surrogateescape")
         except OSError:
             continue
-        found.append((base, parse(text.splitlines(), SUFFIXES)))
-    return found
+        collected.append((base, parse(text.splitlines(), SUFFIXES)))
+    return collected
 
 
 def _tracked_though_ignored(root: Path, start: str) -> list[str]:
@@ -193,7 +199,7 @@ def _tracked_though_ignored(root: Path, start: str) -> list[str]:
 
     command = ["git", "-c", "core.fsmonitor=false", "ls-files", "-z", "--cached", "--ignored", "--exclude-standard"]
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [*command, "--", *(f":(glob)**/*{suffix}" for suffix in SUFFIXES)],
             cwd=root / start,
             capture_output=True,
@@ -202,7 +208,7 @@ def _tracked_though_ignored(root: Path, start: str) -> list[str]:
         )
     except (OSError, subprocess.TimeoutExpired):
         return []
-    if done.returncode != 0:
+    if process.returncode != 0:
         return []
     base = f"{start}/" if start else ""
-    return [base + os.fsdecode(name) for name in done.stdout.split(b"\0") if name]
+    return [base + os.fsdecode(name) for name in process.stdout.split(b"\0") if name]

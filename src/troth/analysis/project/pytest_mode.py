@@ -20,7 +20,7 @@ def self_running(root: Path, source_roots: Iterable[str]) -> tuple[str, ...]:
 
     Settings stand where a project begins, which is at a source root or right above one (`src`, `tests`).
     """
-    folders = {"", *source_roots, *(one.rpartition("/")[0] for one in source_roots)}
+    folders = {"", *source_roots, *(source_root.rpartition("/")[0] for source_root in source_roots)}
     return tuple(sorted(folder for folder in folders if _takes_all(root / folder)))
 
 

@@ -15,10 +15,10 @@ _OF_POETRY = re.compile(r"""^python\s*=\s*["'](?:\^|~|>=?|==)\s*3\.(\d+)""", re.
 
 def oldest_python(root: Path) -> int:
     """The minor version of Python 3 that the project asks for at least; `ANY_PYTHON` where it asks for none."""
-    found = [
-        int(one[1])
+    minors = [
+        int(requirement[1])
         for name in ("pyproject.toml", "setup.cfg", "setup.py")
         for pattern in (_REQUIRES, _OF_POETRY)
-        for one in pattern.finditer(handwritten(root / name))
+        for requirement in pattern.finditer(handwritten(root / name))
     ]
-    return min(found, default=ANY_PYTHON)
+    return min(minors, default=ANY_PYTHON)

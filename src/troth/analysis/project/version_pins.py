@@ -39,15 +39,15 @@ def newest_allowed(root: Path) -> Mapping[str, int]:
 
     for path in [*(root / name for name in _FILES), *(p for pattern in _LISTS for p in sorted(root.glob(pattern)))]:
         text = handwritten(path)
-        for found in _REQUIRED.finditer(text):
-            majors = [_highest(bound) for bound in _BOUND.finditer(found["bounds"])]
+        for requirement in _REQUIRED.finditer(text):
+            majors = [_highest(bound) for bound in _BOUND.finditer(requirement["bounds"])]
             if majors:
-                take(found["name"], min(majors))
+                take(requirement["name"], min(majors))
         if path.suffix == ".txt":
-            for found in _BARE.finditer(text):
-                take(found["name"], _ANY)
-        for found in _OF_POETRY.finditer(text):
-            take(found["name"], int(found["major"]))
+            for requirement in _BARE.finditer(text):
+                take(requirement["name"], _ANY)
+        for requirement in _OF_POETRY.finditer(text):
+            take(requirement["name"], int(requirement["major"]))
     return allowed
 
 

@@ -17,10 +17,11 @@ from troth.analysis.source.encoding import decode
 from troth.analysis.source.syntax import problem_in
 from troth.errors import InternalError
 
-__all__ = ["awaiting_lost", "new_findings", "not_in", "rewritten"]
+__all__ = ["awaiting_lost", "new_findings", "not_in", "rewritten", "split_blocking"]
 
 # Needless `async` is no loss of a call, and a recolor without a cascade leaves some behind on purpose.
 _NOT_A_LOSS = ("TR3",)
+_BLOCKING = "TR602"
 _LOST = ("TR1", "TR2")  # the families whose repair is an `await`
 
 
@@ -72,6 +73,16 @@ def not_in(before: Iterable[Finding], after: Iterable[Finding]) -> tuple[Finding
         elif not finding.code.startswith(_NOT_A_LOSS):
             fresh.append(finding)
     return tuple(fresh)
+
+
+def split_blocking(plan: Plan, fresh: Sequence[Finding]) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
+    """New findings without, and those that are, blocking calls in what has just become async.
+
+    These blocked before as well, whoever called the function; to repair them is the next step, no reason against this.
+    """
+    recolored = {(one.module.path, one.qualname) for one in (*plan.definitions, *plan.followers)}
+    blocking = tuple(one for one in fresh if one.code == _BLOCKING and (one.span.path, one.symbol) in recolored)
+    return tuple(one for one in fresh if one not in blocking), blocking
 
 
 def awaiting_lost(

@@ -12,6 +12,7 @@ from troth.analysis.recolor.plan import Listed, Plan, Waits, outside, split_by_k
 from troth.analysis.recolor.problem import Problem
 from troth.analysis.recolor.project.sites import Site, Sites, find_sites
 from troth.analysis.recolor.project.tree import Definition, Tree, Waiting, waiting_in
+from troth.analysis.recolor.project.unread import in_unread_files
 from troth.analysis.recolor.project.workspace import Workspace
 from troth.analysis.recolor.reach.callback_takers import lambda_taken, mention_taken
 from troth.analysis.recolor.reach.callers import Cascade, in_scope, kept_by
@@ -154,7 +155,7 @@ def plan_sync(
             if decisions.about(site.caller, site.path, site.line) != "leave"
         }
     )
-    problems = [*in_code, *current.handed_problems]
+    problems = [*in_code, *current.handed_problems, *in_unread_files(workspace, changed, decisions)]
     return Plan(
         target,
         "sync",

@@ -23,7 +23,7 @@ def advice(finding: Finding, report: Report) -> str:
         return "await the call; cells may do that at their top level"
     if not finding.symbol:
         return "there is no loop at module level: move the call into an `async def` that `asyncio.run` starts"
-    if _is_plain(finding, report):
+    if _is_sync(finding, report):
         name = finding.symbol.rpartition(".")[2]
         return (
             f"`{name}` is a plain `def`, where nothing can be awaited: `troth recolor` makes it and its callers async, "
@@ -32,9 +32,9 @@ def advice(finding: Finding, report: Report) -> str:
     return "await the call"
 
 
-def _is_plain(finding: Finding, report: Report) -> bool:
+def _is_sync(finding: Finding, report: Report) -> bool:
     """Whether the function around the finding is a plain one, as far as its file tells."""
     data = report.lines.data(finding.span.path)
-    found = definitions_in(data) if data is not None else None
-    own = (found or {}).get(finding.symbol.replace(".<locals>", ""))
+    definitions = definitions_in(data) if data is not None else None
+    own = (definitions or {}).get(finding.symbol.replace(".<locals>", ""))
     return own is not None and not own.is_async and not own.is_class

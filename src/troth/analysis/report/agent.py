@@ -24,7 +24,7 @@ def render(report: Report) -> Iterator[str]:
         yield ""
         yield from _paragraph(number, finding, report, recolors.get((finding.span.path, finding.symbol), ""))
     yield ""
-    yield from (line_of(one, str) for one in report.crashes)
+    yield from (line_of(crash, str) for crash in report.crashes)
     yield _closing(report)
 
 
@@ -63,14 +63,14 @@ def _diffs(fix: Fix, report: Report) -> Iterator[str]:
 
 def _recolors(report: Report) -> dict[tuple[str, str], str]:
     """The change of color that would repair what no fix can, by the path and the symbol of the finding."""
-    if report.program is None or all(one.fix is not None for one in report.findings):
+    if report.program is None or all(finding.fix is not None for finding in report.findings):
         return {}
     from troth.analysis.fix.proposal import proposals
 
     commands = {}
-    for one in proposals(report.program, report.findings):
-        if command := one.command():
-            commands[one.function.place[0], one.function.qualname] = f"{command} ({one.words()})"
+    for proposal in proposals(report.program, report.findings):
+        if command := proposal.command():
+            commands[proposal.function.place[0], proposal.function.qualname] = f"{command} ({proposal.words()})"
     return commands
 
 

@@ -8,8 +8,8 @@ from troth.analysis.old_codes import OldCode
 from troth.analysis.source.lines import Lines
 
 if TYPE_CHECKING:
-    from troth.analysis.check.fingerprint import Mark
     from troth.analysis.crash import Crash
+    from troth.analysis.report.fingerprint import Mark
     from troth.analysis.report.rulebook import RulePage
     from troth.analysis.semantics import Program
 

@@ -24,7 +24,7 @@ def render_rules(book: Rulebook, codes: Iterable[str]) -> str:
 
 def render_lost_calls(lost: Iterable["Located"], root: Path) -> str:
     """The lost calls of a log, with what is known of each."""
-    rows = [_lost_call(one) for one in lost]
+    rows = [_lost_call(located) for located in lost]
     return json.dumps({"version": _VERSION, "root": str(root), "lost": rows}, indent=2)
 
 
@@ -37,7 +37,7 @@ def _rule(page: RulePage, book: Rulebook) -> dict[str, object]:
         "is_default": page.code not in book.on_request,
         "url": page.url,
         "parts": [{"heading": heading, "text": " ".join(text.split())} for heading, text in page.parts],
-        "examples": [one._asdict() for one in page.examples],
+        "examples": [example._asdict() for example in page.examples],
     }
 
 
@@ -48,9 +48,9 @@ def _lost_call(located: "Located") -> dict[str, object]:
         "kind": mention.kind,
         "times": mention.times,
         "made_at": None if located.born is None else _site(located.born),
-        "defined": [_site(one) for one in located.definitions],
-        "lost_at": [as_object(one) for one in located.findings],
-        "called": [_site(one) for one in located.calls],
+        "defined": [_site(site) for site in located.definitions],
+        "lost_at": [as_object(finding) for finding in located.findings],
+        "called": [_site(site) for site in located.calls],
     }
 
 

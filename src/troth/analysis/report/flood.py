@@ -16,9 +16,9 @@ class Flood:
     """The findings of one rule that are most of a report: one of each file is told in full, the others in a line."""
 
     def __init__(self, code: str, findings: Sequence[Finding]) -> None:
-        self._mine = [one for one in findings if one.code == code]
-        self._others = len(findings) - len(self._mine)
-        self._in_full = set({one.span.path: one for one in reversed(self._mine)}.values())
+        self._mine = [finding for finding in findings if finding.code == code]
+        self._other_count = len(findings) - len(self._mine)
+        self._in_full = set({finding.span.path: finding for finding in reversed(self._mine)}.values())
 
     def is_short(self, finding: Finding) -> bool:
         """Whether a line is enough for this one."""
@@ -27,18 +27,18 @@ class Flood:
     def closing(self) -> Iterator[str]:
         """How much there is of it, what it is mostly about, and how to see the rest alone."""
         code, rule = self._mine[0].code, self._mine[0].rule
-        about = Counter(one.subject for one in self._mine if one.subject).most_common(_NAMED)
-        named = ", ".join(f"`{subject}` ({count:,})" for subject, count in about)
+        about = Counter(finding.subject for finding in self._mine if finding.subject).most_common(_NAMED)
+        subjects = ", ".join(f"`{subject}` ({count:,})" for subject, count in about)
         yield (
             f"{code} {rule} is {len(self._mine):,} of these, in {plural(len(self._in_full), 'file')}"
-            f"{f', most often about {named}' if named else ''}; told in full once in each file"
+            f"{f', most often about {subjects}' if subjects else ''}; shown in full once in each file"
         )
-        yield f"`--select {code}` tells all of it in full, `--ignore {code}` leaves {plural(self._others, 'other')}"
+        yield f"`--select {code}` shows all in full, `--ignore {code}` leaves {plural(self._other_count, 'other')}"
 
 
 def flood(findings: Sequence[Finding]) -> Flood | None:
     """The rule that drowns the others, if there is one and there are others."""
-    counted = Counter(one.code for one in findings).most_common(1)
+    counted = Counter(finding.code for finding in findings).most_common(1)
     if not counted:
         return None
     code, count = counted[0]

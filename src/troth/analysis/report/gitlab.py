@@ -3,10 +3,10 @@
 import json
 from hashlib import sha256
 
-from troth.analysis.check.fingerprint import fingerprints
 from troth.analysis.crash import Crash, sentence
 from troth.analysis.findings import Finding
 from troth.analysis.report.content import Report
+from troth.analysis.report.fingerprint import fingerprints
 
 __all__ = ["render"]
 
@@ -16,7 +16,7 @@ _SEVERITIES = {"certain": "major", "likely": "minor"}
 def render(report: Report) -> str:
     """An array with an object per finding; paths start at the root of the project, as GitLab has them."""
     prints = fingerprints(report.findings)
-    rows = [_row(one, mark) for one, mark in zip(report.findings, prints, strict=True)]
+    rows = [_row(finding, mark) for finding, mark in zip(report.findings, prints, strict=True)]
     return json.dumps([*rows, *map(_of_crash, report.crashes)], indent=2)
 
 

@@ -16,15 +16,15 @@ def render(report: Report) -> str:
     """One finding per line, so that the output can be compared by line; in ASCII, which no pipe or locale spoils."""
     head = {"version": VERSION, "root": report.root, "checked": report.checked}
     lists = {
-        "findings": _rows([as_object(one) for one in report.findings]),
-        "errors": _rows([crash_as_object(one) for one in report.crashes]),
+        "findings": _rows([as_object(finding) for finding in report.findings]),
+        "errors": _rows([crash_as_object(crash) for crash in report.crashes]),
     }
     keys = [f'  "{key}": {json.dumps(value)}' for key, value in head.items()]
     return "{\n" + ",\n".join([*keys, *(f'  "{key}": {rows}' for key, rows in lists.items())]) + "\n}"
 
 
 def _rows(objects: Sequence[dict[str, object]]) -> str:
-    return "[\n" + ",\n".join(f"    {json.dumps(one)}" for one in objects) + "\n  ]" if objects else "[]"
+    return "[\n" + ",\n".join(f"    {json.dumps(row)}" for row in objects) + "\n  ]" if objects else "[]"
 
 
 def as_object(finding: Finding) -> dict[str, object]:
@@ -42,7 +42,7 @@ def as_object(finding: Finding) -> dict[str, object]:
         "end_column": span.end_column,
         "message": finding.message,
         "confidence": finding.confidence,
-        "reason": [{"text": one.text, "path": one.path, "line": one.line} for one in finding.reasons],
+        "reason": [{"text": reason.text, "path": reason.path, "line": reason.line} for reason in finding.reasons],
         "fix": None if finding.fix is None else _fix(finding.fix),
     }
 
@@ -72,5 +72,5 @@ def crash_as_object(crash: Crash) -> dict[str, object]:
 
 
 def _fix(fix: Fix) -> dict[str, object]:
-    edits = [{"path": one.path, "start": one.start, "end": one.end, "text": one.text} for one in fix.edits]
+    edits = [{"path": edit.path, "start": edit.start, "end": edit.end, "text": edit.text} for edit in fix.edits]
     return {"title": fix.title, "safety": fix.safety, "edits": edits}

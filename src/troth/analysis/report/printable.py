@@ -12,8 +12,8 @@ def printable(text: str) -> str:
     return _CONTROLS.sub(_escaped, text)
 
 
-def _escaped(found: "re.Match[str]") -> str:
-    return f"\\x{ord(found[0]):02x}"
+def _escaped(control: "re.Match[str]") -> str:
+    return f"\\x{ord(control[0]):02x}"
 
 
 def one_column_each(text: str) -> str:

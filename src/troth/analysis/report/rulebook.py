@@ -59,14 +59,14 @@ class RulePage(NamedTuple):
 
     def part(self, *headings: str) -> str:
         """The text under the first of the headings that the page has; empty if it has none of them."""
-        wanted = {heading.lower() for heading in headings}
-        return next((text for heading, text in self.parts if heading.lower() in wanted), "")
+        lowered = {heading.lower() for heading in headings}
+        return next((text for heading, text in self.parts if heading.lower() in lowered), "")
 
 
 def page_of(code: str, name: str, documentation: str, examples: Sequence[Example] = ()) -> RulePage:
     """Take a rule's documentation apart: a title, then paragraphs, some of which start with `Heading:`."""
-    title, _, rest = documentation.strip().partition("\n")
-    pieces = re.split(_HEADING, rest.strip())
+    title, _, body = documentation.strip().partition("\n")
+    pieces = re.split(_HEADING, body.strip())
     parts = [("", pieces[0].strip())] if pieces[0].strip() else []
     parts += [(heading, text.strip()) for heading, text in zip(pieces[1::2], pieces[2::2], strict=True)]
     return RulePage(code, name, title.strip().rstrip("."), tuple(parts), tuple(examples))
@@ -99,7 +99,9 @@ class Rulebook(Mapping[str, RulePage]):
             rule = self._rules[code]
             return page_of(code, rule.name, documentation_of(rule), _examples(rule) if self._with_examples else ())
         example = _UPKEEP_EXAMPLES.get(code)
-        return page_of(code, self.names[code], next(text for one, _, text in _UPKEEP if one == code), example or ())
+        return page_of(
+            code, self.names[code], next(text for upkeep_code, _, text in _UPKEEP if upkeep_code == code), example or ()
+        )
 
 
 def rule_pages(*, with_examples: bool = True) -> Rulebook:
@@ -116,19 +118,21 @@ def _examples(entry: Entry) -> list[Example]:
 
     from troth.analysis.rules.registry import rules_in
 
-    rule = next(one for one in rules_in(importlib.import_module(entry.module)) if one.code == entry.code)
+    rule = next(
+        candidate for candidate in rules_in(importlib.import_module(entry.module)) if candidate.code == entry.code
+    )
     return _shown(rule.cases)
 
 
 def _shown(cases: "Sequence[Case]") -> list[Example]:
-    found = []
+    examples = []
     for case in cases:
         if case.bad is not None:
             fixed = None if case.fixed is None else _one_text(case.fixed)
-            found.append(Example(case.name, _one_text(case.bad), is_bad=True, fixed=fixed))
+            examples.append(Example(case.name, _one_text(case.bad), is_bad=True, fixed=fixed))
         if case.good is not None:
-            found.append(Example(case.name, _one_text(case.good), is_bad=False))
-    return found
+            examples.append(Example(case.name, _one_text(case.good), is_bad=False))
+    return examples
 
 
 def _one_text(sources: "str | Mapping[str, str]") -> str:

@@ -8,10 +8,10 @@ import os
 from urllib.parse import quote
 
 from troth import __version__
-from troth.analysis.check.fingerprint import fingerprints
 from troth.analysis.crash import Crash, sentence
 from troth.analysis.findings import Edit, Finding, Fix, Reason, Span
 from troth.analysis.report.content import Report
+from troth.analysis.report.fingerprint import fingerprints
 from troth.analysis.report.rulebook import DOCS, RulePage
 from troth.analysis.source.lines import decode
 
@@ -23,7 +23,9 @@ _LEVELS = {"certain": "error", "likely": "warning"}
 
 def render(report: Report) -> str:
     """The whole log, with one run in it."""
-    pages = [report.rules[code] for code in sorted({one.code for one in report.findings}) if code in report.rules]
+    pages = [
+        report.rules[code] for code in sorted({finding.code for finding in report.findings}) if code in report.rules
+    ]
     places = {page.code: index for index, page in enumerate(pages)}
     prints = fingerprints(report.findings)
     driver = {
@@ -43,7 +45,7 @@ def render(report: Report) -> str:
         ],
     }
     if report.crashes:
-        notes = [_notification(one) for one in report.crashes]
+        notes = [_notification(crash) for crash in report.crashes]
         run["invocations"] = [{"executionSuccessful": False, "toolExecutionNotifications": notes}]
     return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
 
@@ -93,10 +95,10 @@ def _result(finding: Finding, report: Report, rules: dict[str, int], mark: str) 
     }
     if finding.code in rules:
         result["ruleIndex"] = rules[finding.code]
-    reasons = [one for one in finding.reasons if one.path is not None and not one.path.startswith("/")]
+    reasons = [reason for reason in finding.reasons if reason.path is not None and not reason.path.startswith("/")]
     if reasons:
-        result["relatedLocations"] = [_reason_location(one, number) for number, one in enumerate(reasons, 1)]
-        steps = [{"location": _reason_location(one, None)} for one in reversed(reasons)]
+        result["relatedLocations"] = [_reason_location(reason, number) for number, reason in enumerate(reasons, 1)]
+        steps = [{"location": _reason_location(reason, None)} for reason in reversed(reasons)]
         end = {"location": {**_location(finding.span, report), "message": {"text": finding.message}}}
         result["codeFlows"] = [{"threadFlows": [{"locations": [*steps, end]}]}]
     if finding.fix is not None and finding.span.cell is None:
@@ -145,7 +147,7 @@ def _fix(fix: Fix, report: Report) -> dict[str, object]:
     for path, edits in sorted(by_path.items()):
         text = decode(report.lines.data(path) or b"")
         changes.append(
-            {"artifactLocation": _artifact(path), "replacements": [_replacement(one, text) for one in edits]}
+            {"artifactLocation": _artifact(path), "replacements": [_replacement(edit, text) for edit in edits]}
         )
     return {"description": {"text": fix.title}, "artifactChanges": changes}
 

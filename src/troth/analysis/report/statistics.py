@@ -11,9 +11,12 @@ __all__ = ["render"]
 
 def render(report: Report, *, quiet: bool = False) -> Iterator[str]:
     """A row per rule, most frequent first, and how many a fix repairs; then what it comes to, unless `quiet`."""
-    counts = Counter((one.code, one.rule) for one in report.findings)
-    files = {key: len({one.span.path for one in report.findings if (one.code, one.rule) == key}) for key in counts}
-    fixes = Counter((one.code, one.rule) for one in report.findings if one.fix is not None)
+    counts = Counter((finding.code, finding.rule) for finding in report.findings)
+    files = {
+        key: len({finding.span.path for finding in report.findings if (finding.code, finding.rule) == key})
+        for key in counts
+    }
+    fixes = Counter((finding.code, finding.rule) for finding in report.findings if finding.fix is not None)
     width = len(str(max(counts.values(), default=0)))
     for (code, rule), count in sorted(counts.items(), key=lambda row: (-row[1], row[0])):
         repair = f", {fixes[code, rule]:,} with a fix" if fixes[code, rule] else ""

@@ -65,16 +65,16 @@ def closing(report: Report, paint: Paint = no_paint) -> Iterator[str]:
 
 def crash_lines(report: Report, paint: Paint = no_paint) -> Iterator[str]:
     """A line for each kind of exception of our own."""
-    for one in report.crashes:
-        yield paint(line_of(one, report.shown), "red")
+    for crash in report.crashes:
+        yield paint(line_of(crash, report.shown), "red")
 
 
 def stale(report: Report) -> Iterator[str]:
     """The entries of the baseline that are repaired, one by one, and how to be rid of them."""
-    for one in report.repaired:
-        where = f" in {one.symbol}" if one.symbol else ""
-        path = printable(report.shown(one.path))
-        yield f"{path}  {one.code} {one.subject}{where}: repaired, but still in the baseline"
+    for mark in report.repaired:
+        where = f" in {mark.symbol}" if mark.symbol else ""
+        path = printable(report.shown(mark.path))
+        yield f"{path}  {mark.code} {mark.subject}{where}: repaired, but still in the baseline"
     if report.repaired:
         count = len(report.repaired)
         entries = "1 entry is" if count == 1 else f"{count:,} entries are"
@@ -110,30 +110,30 @@ def verdict(report: Report, paint: Paint = no_paint) -> str:
     if not report.findings and not report.checked:
         return paint("No file could be checked, so this is not reported as clean", "yellow", "bold")
     if not report.findings and report.crashes:
-        said = paint("Nothing was found, but the check is not complete", "yellow", "bold")
-        return f"{said}: {plural(len(report.crashes), 'internal error')}, {files} checked{aside}"
+        headline = paint("Nothing was found, but the check is not complete", "yellow", "bold")
+        return f"{headline}: {plural(len(report.crashes), 'internal error')}, {files} checked{aside}"
     if not report.findings:
-        said = f"Nothing new{new}" if new or report.known else "All clear"
-        return f"{paint(said, 'green', 'bold')}: {files} checked{aside}"
-    certain = sum(one.confidence == "certain" for one in report.findings)
+        headline = f"Nothing new{new}" if new or report.known else "All clear"
+        return f"{paint(headline, 'green', 'bold')}: {files} checked{aside}"
+    certain = sum(finding.confidence == "certain" for finding in report.findings)
     likely = len(report.findings) - certain
     split = f"{certain:,} certain, {likely:,} likely" if certain and likely else "certain" if certain else "likely"
-    places = len({one.span.path for one in report.findings} - report.folders)
-    found = f"Found {plural(len(report.findings), 'problem')}"
+    places = len({finding.span.path for finding in report.findings} - report.folders)
+    headline = f"Found {plural(len(report.findings), 'problem')}"
     if report.crashes:
         aside += f", and the check is not complete ({plural(len(report.crashes), 'internal error')})"
-    line = f"{paint(found, 'red' if certain else 'yellow', 'bold')}{new} ({split}) in {places:,} of {files}{aside}"
+    line = f"{paint(headline, 'red' if certain else 'yellow', 'bold')}{new} ({split}) in {places:,} of {files}{aside}"
     return f"{line}; {_next_step(report)}"
 
 
 def _next_step(report: Report) -> str:
     """What to run next: the fixes that are sure, those that want a look, else the page of the first rule."""
-    fixes = [one.fix.safety for one in report.findings if one.fix is not None]
+    fixes = [finding.fix.safety for finding in report.findings if finding.fix is not None]
     flags = {"": fixes.count("sure"), " --all": fixes.count("likely"), " --guesses": fixes.count("guess")}
     offered = [(flag, count) for flag, count in flags.items() if count]
     if len(offered) > 1:
-        (first, count), *others = offered
-        more = ", ".join(f"`troth fix{flag}` {number:,} more" for flag, number in others)
+        (first, count), *later = offered
+        more = ", ".join(f"`troth fix{flag}` {number:,} more" for flag, number in later)
         return f"`troth fix{first}` repairs {count:,}, {more}; `--diff` shows how"
     if offered:
         return f"`troth fix{offered[0][0]}` repairs {offered[0][1]:,}, `--diff` shows how"
@@ -154,7 +154,7 @@ def _finding(finding: Finding, report: Report, paint: Paint, *, frames: bool, wi
     yield from wrapped(printable(finding.message), width, first="  ", rest="  ")
     if frames:
         yield from _frame(finding.span, report, paint)
-    chain = _told([_reason(one, report) for one in finding.reasons])
+    chain = _shortened([_reason(reason, report) for reason in finding.reasons])
     for number, text in enumerate(chain):
         yield from labelled("because" if number == 0 else "    and", "cyan", text)
     if frames and (second := _second_place(finding)) is not None:
@@ -171,12 +171,12 @@ def _finding(finding: Finding, report: Report, paint: Paint, *, frames: bool, wi
         yield f"  {paint('see', 'dim')}  {paint(page.url, 'dim')}"
 
 
-def _told(chain: list[str]) -> list[str]:
+def _shortened(chain: list[str]) -> list[str]:
     """The reasons a person reads: where there are many, the first ones and the last, which may be of another kind."""
     if len(chain) <= _MOST_REASONS:
         return chain
-    left = len(chain) - _MOST_REASONS + 1
-    return [*chain[: _MOST_REASONS - 2], f"{left:,} more, which `--output-format json` lists", chain[-1]]
+    omitted = len(chain) - _MOST_REASONS + 1
+    return [*chain[: _MOST_REASONS - 2], f"{omitted:,} more, which `--output-format json` lists", chain[-1]]
 
 
 def shown_place(report: Report, span: Span) -> str:

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from troth.analysis.findings import Finding, Fix, Span
+from troth.analysis.rules._fixes.intent import is_for_later, is_meant_to_be_dropped
 from troth.analysis.rules._fixes.move_await import await_moved
 from troth.analysis.rules._syntax_position import standing
 from troth.analysis.semantics.queries.call_target import is_unchanged
@@ -125,7 +126,7 @@ def await_fix(program: Program, incident: Incident, *, safety: Safety | None = N
     if incident.kind in _ENTERED and not (is_resolved or isinstance(site.target, LibraryFunction)):
         is_clear = False  # what is annotated as awaitable, or comes out of a decorator, may be entered as well
     sure: Safety = "sure" if is_clear and (moved is None or moved.is_sure) else "likely"
-    if site.is_guess:
+    if site.is_guess or is_meant_to_be_dropped(here) or is_for_later(here, site.target_name):
         sure = "guess"
     elif safety is not None and sure == "sure":
         sure = safety

@@ -45,7 +45,7 @@ from troth.analysis.semantics.walk.coroutine_sinks import (
     Consumers,
 )
 from troth.analysis.semantics.walk.function_walk import Flow
-from troth.analysis.semantics.walk.incident import AWAITED, KEPT, PENDING, Incident, KeyAsked, Site
+from troth.analysis.semantics.walk.incident import AWAITED, KEPT, PENDING, Incident, KeyAsked, Operand, Site
 from troth.analysis.semantics.walk.prefilter import Suspicion
 from troth.analysis.semantics.walk.prefilter_names import restored, suspected
 from troth.analysis.semantics.walk.reasons import Reasons
@@ -80,6 +80,7 @@ class Summary:
         "incidents",
         "keys",
         "narrowed",
+        "operands",
         "returned_result",
         "returns",
         "stored",
@@ -97,6 +98,7 @@ class Summary:
             self.returned_result = False
             self.calls: tuple[Call, ...] = ()
             self.keys: tuple[KeyAsked, ...] = ()
+            self.operands: tuple[Operand, ...] = ()
             self.narrowed: dict[int, dict[str, Value]] = {}
             return
         self.returns = union(flow.returns) if flow.returns else None
@@ -107,6 +109,7 @@ class Summary:
         self.stored = [(n, v) for n, v in flow.stored if holds_promise(v)]
         self.returned_result = flow.returned_result
         self.keys = tuple(flow.keys)
+        self.operands = tuple(flow.operands.values())
         self.calls = tuple([call for _, call in sorted(flow.calls.items())])
         self.narrowed = flow.narrowed
 

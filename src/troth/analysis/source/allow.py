@@ -82,14 +82,14 @@ def allows_in(path: str, data: bytes) -> list[Allow]:
         from troth.analysis.source.notebook import code_cells
 
         cells = enumerate(code_cells(data), 1)
-        return [one for number, text in cells for one in _allows_in_text(path, text, number)]
+        return [allow for number, text in cells for allow in _allows_in_text(path, text, number)]
     return _allows_in_text(path, decode(data), None)
 
 
 def _allows_in_text(path: str, text: str, cell: int | None) -> list[Allow]:
-    if not any(one.search(text) for one in (_COMMENT, _NOQA, _IGNORE)):
+    if not any(pattern.search(text) for pattern in (_COMMENT, _NOQA, _IGNORE)):
         return []
-    found = []
+    allows = []
     before_text = len(BOM) if text.startswith(BOM) else 0
     text = text.removeprefix(BOM)
     lines = split(text)
@@ -100,19 +100,19 @@ def _allows_in_text(path: str, text: str, cell: int | None) -> list[Allow]:
         first, last = ranges.get(line, (line, line))
         end = column + len(comment.rstrip())
         if codes := tuple(
-            code for one in (_NOQA, _IGNORE) for match in one.finditer(comment) for code in _codes(match)
+            code for pattern in (_NOQA, _IGNORE) for match in pattern.finditer(comment) for code in _codes(match)
         ):
             span = Span(path, line, column + 1, line, end + 1, cell)
-            found.append(Allow(span, (), line, last if first == line else line, first, codes=codes))
+            allows.append(Allow(span, (), line, last if first == line else line, first, codes=codes))
         match = _COMMENT.search(comment)
         if match is None:
             continue
         begin = column + match.start()
-        named = _NAMES.match(match["rest"])
-        names = tuple(part.strip() for part in named["names"].split(",")) if named else ()
-        rest = starts[line - 1] + column + match.start("rest") if starts else None
+        listed = _NAMES.match(match["rest"])
+        names = tuple(part.strip() for part in listed["names"].split(",")) if listed else ()
+        rest_start = starts[line - 1] + column + match.start("rest") if starts else None
         before = len(lines[line - 1][:begin].rstrip())
-        found.append(
+        allows.append(
             Allow(
                 span=Span(path, line, begin + 1, line, end + 1, cell),
                 names=names,
@@ -122,12 +122,12 @@ def _allows_in_text(path: str, text: str, cell: int | None) -> list[Allow]:
                 start=starts[line - 1] + before if starts else None,
                 end=starts[line - 1] + end if starts else None,
                 word=match["word"].lower(),
-                is_bracketed=bool(named and named["bracket"]),
-                names_start=rest + named.start("names") if named and rest is not None else None,
-                names_end=rest + named.end("names") if named and rest is not None else None,
+                is_bracketed=bool(listed and listed["bracket"]),
+                names_start=rest_start + listed.start("names") if listed and rest_start is not None else None,
+                names_end=rest_start + listed.end("names") if listed and rest_start is not None else None,
             )
         )
-    return found
+    return allows
 
 
 def _codes(match: re.Match[str]) -> list[str]:
@@ -173,7 +173,7 @@ def statement_lines(text: str) -> dict[int, tuple[int, int]]:
         inner = body[0] if isinstance(body, list) and body else None
         last = node.end_lineno or node.lineno
         if isinstance(inner, ast.stmt):
-            above = min([inner.lineno, *(one.lineno for one in getattr(inner, "decorator_list", ()))])
+            above = min([inner.lineno, *(decorator.lineno for decorator in getattr(inner, "decorator_list", ()))])
             last = max(node.lineno, above - 1)
         for line in range(node.lineno, last + 1):
             ranges[line] = (node.lineno, last)

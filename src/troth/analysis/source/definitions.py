@@ -23,7 +23,7 @@ def definitions_in(data: bytes) -> dict[str, Definition] | None:
     tree = tree_of(data)
     if tree is None:
         return None
-    found: dict[str, Definition] = {}
+    definitions: dict[str, Definition] = {}
     stack: list[tuple[ast.AST, str]] = [(tree, "")]
     while stack:
         node, outer = stack.pop()
@@ -31,8 +31,8 @@ def definitions_in(data: bytes) -> dict[str, Definition] | None:
             name = outer
             if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 name = f"{outer}.{child.name}" if outer else child.name
-                head = (*(one.lineno for one in child.decorator_list), child.lineno)
+                head = (*(decorator.lineno for decorator in child.decorator_list), child.lineno)
                 is_async = isinstance(child, ast.AsyncFunctionDef)
-                found[name] = Definition(name, is_async, isinstance(child, ast.ClassDef), head)
+                definitions[name] = Definition(name, is_async, isinstance(child, ast.ClassDef), head)
             stack.append((child, name))
-    return found
+    return definitions

@@ -14,7 +14,7 @@ class Lines:
     def __init__(self, root: Path, overlay: Mapping[str, bytes] | None = None) -> None:
         self._root = f"{root}/"
         self._overlay = overlay or {}
-        self._known: dict[str, dict[int | None, list[str]]] = {}
+        self._by_path: dict[str, dict[int | None, list[str]]] = {}
 
     def data(self, path: str) -> bytes | None:
         """The bytes of a file, or None if it is not there."""
@@ -29,9 +29,9 @@ class Lines:
 
     def of(self, path: str, cell: int | None = None) -> list[str]:
         """All lines of a file or of one cell; none if it is not there."""
-        if path not in self._known:
-            self._known[path] = self._read(path)
-        return self._known[path].get(cell, [])
+        if path not in self._by_path:
+            self._by_path[path] = self._read(path)
+        return self._by_path[path].get(cell, [])
 
     def at(self, path: str, line: int, cell: int | None = None) -> str:
         """One line, counted from 1; empty if there is no such line."""

@@ -82,7 +82,7 @@ def _code_cells(document: dict[str, object]) -> Iterator[dict[str, object]]:
     """The code cells of the present format, and of the one before it, which kept them in worksheets."""
     sheets = document.get("worksheets")
     cells = [document.get("cells")]
-    cells += [one.get("cells") for one in sheets if isinstance(one, dict)] if isinstance(sheets, list) else []
+    cells += [sheet.get("cells") for sheet in sheets if isinstance(sheet, dict)] if isinstance(sheets, list) else []
     for cell in (cell for group in cells if isinstance(group, list) for cell in group):
         if isinstance(cell, dict) and cell.get("cell_type") == "code":
             yield cell

@@ -13,27 +13,27 @@ _SUFFIX = ".ipynb"
 
 def by_cell(findings: Iterable[Finding], lines: Lines) -> list[Finding]:
     """The same findings; reasons in notebooks, and notebooks that cannot be read, are placed by cell."""
-    known: dict[str, Notebook | None] = {}
+    notebooks: dict[str, Notebook | None] = {}
 
     def notebook(path: str) -> Notebook | None:
-        if path not in known:
+        if path not in notebooks:
             try:
-                known[path] = read_notebook(lines.data(path) or b"")
+                notebooks[path] = read_notebook(lines.data(path) or b"")
             except ValueError:
-                known[path] = None
-        return known[path]
+                notebooks[path] = None
+        return notebooks[path]
 
-    def reason(one: Reason) -> Reason:
-        if one.path is None or one.line is None or not one.path.endswith(_SUFFIX):
-            return one
-        whole = notebook(one.path)
+    def reason(original: Reason) -> Reason:
+        if original.path is None or original.line is None or not original.path.endswith(_SUFFIX):
+            return original
+        whole = notebook(original.path)
         if whole is None:
-            return one
-        cell, before = whole.cell_of(one.line)
-        return Reason(f"{one.text}, in cell {cell}", one.path, one.line - before)
+            return original
+        cell, before = whole.cell_of(original.line)
+        return Reason(f"{original.text}, in cell {cell}", original.path, original.line - before)
 
     def placed(finding: Finding) -> Finding:
-        reasons = tuple(reason(one) for one in finding.reasons)
+        reasons = tuple(reason(original) for original in finding.reasons)
         if reasons != finding.reasons:
             finding = finding._replace(reasons=reasons)
         span = finding.span
@@ -43,4 +43,4 @@ def by_cell(findings: Iterable[Finding], lines: Lines) -> list[Finding]:
             finding = finding._replace(span=place)
         return finding
 
-    return [placed(one) for one in findings]
+    return [placed(finding) for finding in findings]

@@ -55,13 +55,17 @@ def notebook_text(data: bytes) -> NotebookText | None:
     code = read_notebook(data).source.split("\n")
     lines: list[tuple[Place, ...] | None] = []
     for cell in _cells(text):
-        written = [(json.loads(f'"{one[0]}"'), one[1]) for string in cell for one in _characters(text, *string)]
+        written = [
+            (json.loads(f'"{character[0]}"'), character[1])
+            for string in cell
+            for character in _characters(text, *string)
+        ]
         line: list[tuple[str, Place]] = []
         for character, place in [*written, ("\n", (0, 0))]:
             if character == "\n":
                 if line and line[-1][0] == "\r":
                     line.pop()
-                says = "".join(one for one, _ in line)
+                says = "".join(letter for letter, _ in line)
                 number = len(lines)
                 same = number < len(code) and code[number] == says
                 lines.append(tuple(place for _, place in line) if same else None)
@@ -69,14 +73,14 @@ def notebook_text(data: bytes) -> NotebookText | None:
             else:
                 line.append((character, place))
     starts = [0]
-    for one in code:
-        starts.append(starts[-1] + len(one) + 1)
+    for code_line in code:
+        starts.append(starts[-1] + len(code_line) + 1)
     return NotebookText(tuple(lines), tuple(starts)) if len(lines) == len(code) - 1 else None
 
 
 def _characters(text: str, start: int, end: int) -> Iterator[tuple[str, Place]]:
-    for found in _CHARACTER.finditer(text, start + 1, end - 1):
-        yield found[0], found.span()
+    for character in _CHARACTER.finditer(text, start + 1, end - 1):
+        yield character[0], character.span()
 
 
 def _cells(text: str) -> Iterator[list[Place]]:
@@ -91,10 +95,10 @@ def _cells(text: str) -> Iterator[list[Place]]:
         if where not in sources:
             sources[where] = []
             order.append(where)
-        rest = path[len(where) :]
-        if rest == ("cell_type",):
+        inner = path[len(where) :]
+        if inner == ("cell_type",):
             kinds[where] = json.loads(text[value[0] : value[1]])
-        elif rest[0] in ("source", "input") and len(rest) <= 2:
+        elif inner[0] in ("source", "input") and len(inner) <= 2:
             sources[where].append(value)
     yield from (sources[where] for where in order if kinds.get(where) == "code")
 
@@ -112,17 +116,17 @@ def _strings(text: str) -> Iterator[tuple[tuple[Key, ...], Place]]:
     """Every string that is a value, with the way that leads to it."""
     path: list[Key | None] = []  # None where an object waits for its next key
     at = 1 if text.startswith("\ufeff") else 0
-    while found := _TOKEN.match(text, at):
-        at = found.end()
-        if found["string"] is not None:
+    while token := _TOKEN.match(text, at):
+        at = token.end()
+        if token["string"] is not None:
             if path and path[-1] is None:
-                path[-1] = json.loads(found["string"])
+                path[-1] = json.loads(token["string"])
             else:
-                yield tuple(one for one in path if one is not None), found.span("string")
-        elif found["mark"] in ("{", "["):
-            path.append(None if found["mark"] == "{" else 0)
-        elif found["mark"] in ("}", "]"):
+                yield tuple(key for key in path if key is not None), token.span("string")
+        elif token["mark"] in ("{", "["):
+            path.append(None if token["mark"] == "{" else 0)
+        elif token["mark"] in ("}", "]"):
             path.pop()
-        elif found["mark"] == ",":
+        elif token["mark"] == ",":
             last = path[-1]
             path[-1] = last + 1 if isinstance(last, int) else None

@@ -19,17 +19,17 @@ def decode(data: bytes) -> str:
 class Text:
     """A decoded file; its lines are found when somebody asks for one: many are only searched for a word."""
 
-    __slots__ = ("_found", "value")
+    __slots__ = ("_split_lines", "value")
 
     def __init__(self, value: str) -> None:
         self.value = value
-        self._found: tuple[list[str], list[int]] | None = None
+        self._split_lines: tuple[list[str], list[int]] | None = None
 
     def _lines_and_starts(self) -> tuple[list[str], list[int]]:
-        if self._found is None:
+        if self._split_lines is None:
             lines = _split(self.value)
-            self._found = lines, list(accumulate(map(len, lines), initial=0))
-        return self._found
+            self._split_lines = lines, list(accumulate(map(len, lines), initial=0))
+        return self._split_lines
 
     def column(self, line: int, byte_column: int) -> int:
         """The column in characters, from 0, of a column in UTF-8 bytes."""

@@ -41,12 +41,12 @@ class Budget:
     seconds: float | None = None
 
     def __post_init__(self) -> None:
-        for one in fields(self):
-            limit = getattr(self, one.name)
+        for setting in fields(self):
+            limit = getattr(self, setting.name)
             if limit is not None and not limit > 0:
                 raise MisuseError(
-                    f"The budget allows {limit!r} {one.name}, so that not even one turn could be taken.\n"
-                    f"Give `{one.name}` a number above 0, or None for no limit."
+                    f"The budget allows {limit!r} {setting.name}, so that not even one turn could be taken.\n"
+                    f"Give `{setting.name}` a number above 0, or None for no limit."
                 )
 
     def check(self, spent: Spent, now: float | None = None) -> None:

@@ -83,23 +83,23 @@ class HistoryFold:
             try:
                 self._take(event)
             except (AttributeError, KeyError, TypeError, ValueError) as cause:  # the store wrote it, in another shape
-                what = f"entry {event.seq} of stream {event.stream!r}"
-                raise DamagedStoreError(what, f"it does not say what an entry {event.kind!r} says") from cause
+                entry = f"entry {event.seq} of stream {event.stream!r}"
+                raise DamagedStoreError(entry, f"it does not say what an entry {event.kind!r} says") from cause
 
     def _take(self, event: Event) -> None:
         match event.kind:
             case "message":
                 self._take_message(event.seq, event.payload)
             case "tool.attempt":
-                for asked in self._waiting:
-                    if asked.call.key == event.payload["key"]:
-                        asked.attempts = event.payload["attempt"]
+                for waiting_call in self._waiting:
+                    if waiting_call.call.key == event.payload["key"]:
+                        waiting_call.attempts = event.payload["attempt"]
             case "run.started":
                 self._is_interrupted = False
             case "asked" if event.payload["what"] == "interrupt":
                 self._is_interrupted = True
-                for asked in self._waiting:
-                    asked.is_interrupted = True
+                for waiting_call in self._waiting:
+                    waiting_call.is_interrupted = True
             case "agent.usage":
                 self._count(event)
 
@@ -108,28 +108,28 @@ class HistoryFold:
         talk: list[Message] = []
         for row in self._rows:
             talk.append(row.message)
-            talk.extend(asked.answer for asked in row.calls if asked.answer is not None)
+            talk.extend(tool_call.answer for tool_call in row.calls if tool_call.answer is not None)
         return talk
 
     def history(self) -> History:
         """What a model is told, and what has to be done before it is asked."""
         last = self._last_said
         pending = [
-            replace(asked.call, attempt=asked.attempts + 1, is_interrupted=asked.is_interrupted)
-            for asked in (last.calls if last is not None else ())
-            if asked.answer is None
+            replace(tool_call.call, attempt=tool_call.attempts + 1, is_interrupted=tool_call.is_interrupted)
+            for tool_call in (last.calls if last is not None else ())
+            if tool_call.answer is None
         ]
-        told: list[Message] = []
+        messages: list[Message] = []
         for row in self._rows:
             if row.message.role == "tool":
                 continue  # a second answer to a call, or one to no call at all: chat APIs refuse it
-            told.append(row.message)
-            for asked in row.calls:
-                if asked.answer is not None:
-                    told.append(asked.answer)
+            messages.append(row.message)
+            for tool_call in row.calls:
+                if tool_call.answer is not None:
+                    messages.append(tool_call.answer)
                 elif row is not last:  # the agent went on without it, and chat APIs refuse a call without an answer
-                    told.append(_answer(asked.call, "no answer was recorded"))
-        return History(told, pending, self._spent)
+                    messages.append(_answer(tool_call.call, "no answer was recorded"))
+        return History(messages, pending, self._spent)
 
     def _take_message(self, seq: int, payload: Mapping[str, Any]) -> None:
         message = Message.from_json(payload)
@@ -137,12 +137,12 @@ class HistoryFold:
             self._take_answer(seq, message, payload.get("key"))
             return
         row = _Row(message, seq)
-        seen: int | None = payload.get("seen")
-        if message.role != "assistant" and seen is None:
+        last_seen: int | None = payload.get("seen")
+        if message.role != "assistant" and last_seen is None:
             row.is_sent = True
             self._rows.append(row)
             return
-        self._rows.insert(len(self._rows) if seen is None else self._place_after(seen), row)
+        self._rows.insert(len(self._rows) if last_seen is None else self._place_after(last_seen), row)
         if message.role == "assistant":
             self._last_said = row
             if message.calls:
@@ -150,18 +150,18 @@ class HistoryFold:
                 row.calls = [_AskedFor(call, is_interrupted=self._is_interrupted) for call in calls]
                 self._waiting = [*row.calls, *self._waiting]  # an id belongs to the newest call that has it
 
-    def _place_after(self, seen: int) -> int:
-        """Where something stands that was said by an agent which knew of entry `seen`, and of nothing sent later."""
+    def _place_after(self, last_seen: int) -> int:
+        """Where the words of an agent stand that knew of entry `last_seen`, and of nothing sent later."""
         at = len(self._rows)
-        while at and self._rows[at - 1].is_sent and self._rows[at - 1].seq > seen:
+        while at and self._rows[at - 1].is_sent and self._rows[at - 1].seq > last_seen:
             at -= 1
         return at
 
     def _take_answer(self, seq: int, message: Message, key: str | None) -> None:
-        for index, asked in enumerate(self._waiting):
+        for index, waiting_call in enumerate(self._waiting):
             # Some models give two calls one id; the key tells those apart, where the log has it.
-            if asked.call.key == key if key is not None else asked.call.id == message.call_id:
-                asked.answer = message
+            if waiting_call.call.key == key if key is not None else waiting_call.call.id == message.call_id:
+                waiting_call.answer = message
                 del self._waiting[index]
                 return
         self._rows.append(_Row(message, seq))

@@ -79,10 +79,10 @@ def _level(agent: object, name: str, depth: int) -> int | None:
             return None
         if name in vars(cls) and not _is_copy_of_base(vars(cls)[name], name):
             return level
-    found = getattr(agent, name, None)  # a proxy hands out the method of another object
-    if isinstance(found, MethodType) and found.__self__ is not agent and depth < _DEEPEST:
-        return _level(found.__self__, name, depth + 1)
-    return None if found is None else 0
+    method = getattr(agent, name, None)  # a proxy hands out the method of another object
+    if isinstance(method, MethodType) and method.__self__ is not agent and depth < _DEEPEST:
+        return _level(method.__self__, name, depth + 1)
+    return None if method is None else 0
 
 
 def _is_copy_of_base(attribute: object, name: str) -> bool:
@@ -100,21 +100,21 @@ def _check(agent: object, name: str, color: Color, cls: str) -> None:
             "Do the work without `yield`; pieces of an answer go out through `conversation.token(…)`."
         )
     _check_parameters(method, f"{cls}.{name}")
-    found = color_of(method)
-    if found is color:
+    actual = color_of(method)
+    if actual is color:
         return
-    if name == "astep" and found is Color.SYNC and _wraps_async(method):
+    if name == "astep" and actual is Color.SYNC and _wraps_async(method):
         return  # a plain decorator around an `async def`: what it returns is awaited all the same
-    other, right = ("astep", "def step") if name == "step" else ("step", "async def astep")
-    if color is Color.SYNC and found is Color.ASYNC:
+    right_name, signature = ("astep", "def step") if name == "step" else ("step", "async def astep")
+    if color is Color.SYNC and actual is Color.ASYNC:
         problem = f"`{cls}.step` is `async def`. It would make a coroutine at each step, and nothing would run"
-    elif color is Color.ASYNC and found is Color.SYNC:
+    elif color is Color.ASYNC and actual is Color.SYNC:
         problem = f"`{cls}.astep` is a plain `def`. Its body would run, and then fail because there is nothing to await"
     else:
         problem = f"`{cls}.{name}` is {method!r}, whose color cannot be told"
     raise MisuseError(
         f"{problem}.\nThe agent was not accepted, so nothing has happened.\n"
-        f"Name it `{other}`, or write it as `{right}(self, conversation)`."
+        f"Name it `{right_name}`, or write it as `{signature}(self, conversation)`."
     )
 
 
@@ -144,8 +144,8 @@ def _place(agent: object, level: int) -> str:
     return f"`{type(agent).__mro__[level].__qualname__}`"
 
 
-def _reason(winner: str, other: str, at: int, behind: int, agent: object) -> str:
-    here = f"`{winner}` is written in {_place(agent, at)}"
+def _reason(winner: str, loser: str, at: int, behind: int, agent: object) -> str:
+    preferred = f"`{winner}` is written in {_place(agent, at)}"
     if behind == _NOWHERE:
-        return f"{here}, and there is no `{other}` of its own"
-    return f"{here}, which is more derived than {_place(agent, behind)}, where `{other}` is"
+        return f"{preferred}, and there is no `{loser}` of its own"
+    return f"{preferred}, which is more derived than {_place(agent, behind)}, where `{loser}` is"

@@ -38,7 +38,7 @@ class StepThread:
             thread.start()
             self._thread = thread
         loop, context = asyncio.get_running_loop(), contextvars.copy_context()
-        done: asyncio.Future[None] = loop.create_future()
+        finished: asyncio.Future[None] = loop.create_future()
         outcome: list[Any] = []
         problems: list[BaseException] = []
 
@@ -48,15 +48,15 @@ class StepThread:
             except BaseException as problem:  # noqa: BLE001 - raised where it is waited for
                 problems.append(problem)
             try:
-                loop.call_soon_threadsafe(_resolve, done)
+                loop.call_soon_threadsafe(_resolve, finished)
             except RuntimeError:
                 return  # that loop is closed, so nobody waits there any more
 
         self._work.put(work)
         cancelled: asyncio.CancelledError | None = None
-        while not done.done():
+        while not finished.done():
             try:
-                await asyncio.shield(done)
+                await asyncio.shield(finished)
             except asyncio.CancelledError as request:
                 cancelled = request
         if problems:
@@ -81,9 +81,9 @@ class StepThread:
             work()
 
 
-def _resolve(done: "asyncio.Future[None]") -> None:
-    if not done.done():
-        done.set_result(None)
+def _resolve(finished: "asyncio.Future[None]") -> None:
+    if not finished.done():
+        finished.set_result(None)
 
 
 STEP_THREAD: contextvars.ContextVar[StepThread | None] = contextvars.ContextVar("troth.step_thread", default=None)

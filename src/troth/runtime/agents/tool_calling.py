@@ -42,7 +42,10 @@ class ToolCallingAgent(Agent):
         self._reply, self._areply = both_colors(model)
         self.system = system
         self.budget = budget or Budget()
-        self.tools = {one.name: one for one in (given if isinstance(given, Tool) else tool(given) for given in tools)}
+        self.tools = {
+            prepared.name: prepared
+            for prepared in (function if isinstance(function, Tool) else tool(function) for function in tools)
+        }
         if len(self.tools) != len(tools):
             raise MisuseError(
                 "Two tools have one name, so that a model could not tell them apart.\n"
@@ -62,8 +65,8 @@ class ToolCallingAgent(Agent):
         while True:
             try:
                 ask = decisions.send(answer)
-            except StopIteration as done:
-                return bool(done.value)
+            except StopIteration as end:
+                return bool(end.value)
             match ask:
                 case AskModel(messages):
                     answer = self._reply(self._request(conversation, messages))
@@ -89,8 +92,8 @@ class ToolCallingAgent(Agent):
         while True:
             try:
                 ask = decisions.send(answer)
-            except StopIteration as done:
-                return bool(done.value)
+            except StopIteration as end:
+                return bool(end.value)
             match ask:
                 case AskModel(messages):
                     answer = await self._areply(self._request(conversation, messages))
@@ -105,7 +108,9 @@ class ToolCallingAgent(Agent):
                         judged = await bridge.call(conversation.judge_calls, calls)
                         calls, refused = _sorted_out(calls, judged)
                         if refused:
-                            await conversation.aanswer_calls([(call, said, step_of(call)) for call, said in refused])
+                            await conversation.aanswer_calls(
+                                [(call, outcome, step_of(call)) for call, outcome in refused]
+                            )
                     if calls:
                         await aperform(calls, self.tools, self._workers, conversation.aanswer_calls)
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from troth.errors import MisuseError
 from troth.runtime.channels.capability import Capability
@@ -47,8 +48,7 @@ _bound: ContextVar[_Bound | None] = ContextVar("troth_channel_binding", default=
 _conversation: ContextVar[str | None] = ContextVar("troth_conversation_session", default=None)
 
 
-@dataclass(frozen=True, slots=True)
-class Binding:
+class Binding(NamedTuple):
     """What a turn is bound to. `channel` is None where nothing can be sent anywhere."""
 
     session: str

@@ -24,7 +24,7 @@ from troth.runtime.conversations.log import State, Status, fold, stream_of
 from troth.runtime.conversations.shared_state import SharedState
 from troth.runtime.conversations.state_machine import End
 from troth.runtime.engine.current_step import CurrentStep
-from troth.runtime.store import CommitPoint, Event, Follower, Transaction, commit_point
+from troth.runtime.store import CommitPoint, Event, Follower, StoreError, Transaction, commit_point
 from troth.runtime.tools.call import PendingCall, ToolOutcome
 
 if TYPE_CHECKING:
@@ -268,6 +268,8 @@ class Conversation:
             self._append(log.TOKENS, {"text": piece}, is_agents=True)
         elif run.pending.add_tokens(piece):
             run.write_soon()
+        else:
+            run.write_later()
 
     def emit(self, kind: str, payload: Mapping[str, Any] | None = None) -> int:
         """For the agent: add an entry of its own kind, such as `plan` or `cost`."""
@@ -360,7 +362,17 @@ class Conversation:
 
     def _here(self) -> ConversationRun | None:
         """The run under way, if it is in this process, whichever `Conversations` it belongs to."""
-        return self._current or living_runs.find(self.look().open_run)
+        run = self._current
+        if run is not None and not (run.is_ending and self._is_over(run)):
+            return run
+        return living_runs.find(self.look().open_run)
+
+    def _is_over(self, run: ConversationRun) -> bool:
+        """Whether the end of the run is in the log: those who follow it read that before the run itself knows."""
+        try:
+            return self.look().open_run != run.run_id
+        except StoreError:
+            return False
 
     def _stop(self, run: ConversationRun) -> Stopping:
         run.pending.add(log.ASKED, {"what": "interrupt"})  # before it stops: its end is written with it
@@ -463,7 +475,7 @@ class Conversation:
 
     async def _awrite(self, point: CommitPoint, work: Entries) -> Sequence[Event]:
         try:
-            events = await self._home.store.acommit(point, work)
+            events = await self._home.store.acommit(point, work, is_large=work.is_large)
         except Exception:
             work.take_back()
             if self._gate is not None:

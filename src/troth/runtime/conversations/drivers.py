@@ -26,7 +26,7 @@ from troth.runtime.conversations.callbacks import Callbacks
 from troth.runtime.conversations.entries import Entries, NewsError, RunEntries
 from troth.runtime.conversations.errors import AgentExitError
 from troth.runtime.conversations.log import State, Status
-from troth.runtime.conversations.pending_entries import PendingEntries
+from troth.runtime.conversations.pending_entries import PATIENCE, PendingEntries
 from troth.runtime.conversations.shared_state import tell_in_task
 from troth.runtime.conversations.state_machine import Command, End, Settle, Step, Stopped, TakeNotice, conversation_run
 from troth.runtime.store import Event, LeaseLostError, StoreError, commit_point
@@ -91,6 +91,7 @@ class ConversationRun:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[Any] | None = None
         self._writing: asyncio.Task[None] | None = None
+        self._is_timed = False
         self._telling: set[asyncio.Task[None]] = set()
         self._step_thread = StepThread(f"troth-run-{conversation.id}")
 
@@ -115,6 +116,21 @@ class ConversationRun:
             self.conversation._write(SAY, Entries(self.conversation, self))
         else:
             _on_loop(loop, self._write_here)
+
+    def write_later(self) -> None:
+        """Write what is pending after a moment, if nothing takes it along before: a model may pause for long.
+
+        Only where the run is on a loop; on a thread nobody is there to do it while the step works.
+        """
+        loop = self._loop
+        if loop is not None and not self._is_timed:
+            self._is_timed = True
+            _on_loop(loop, lambda: loop.call_later(PATIENCE, self._write_what_is_left))
+
+    def _write_what_is_left(self) -> None:
+        self._is_timed = False
+        if self.pending.has_any:
+            self._write_here()
 
     def _write_here(self) -> None:
         if self._writing is None and not self.is_ended:
@@ -201,6 +217,11 @@ class ConversationRun:
             payload["error"] = {"type": type(end.error).__qualname__, "message": str(end.error)}
         self._end = end
         return RunEntries(self, (log.ENDED, payload), is_end=True, seen=seen)
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether its end is being written, and so may be in the log already."""
+        return self._end is not None
 
     def undecided(self) -> None:
         """It goes on: something came in."""

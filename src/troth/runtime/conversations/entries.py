@@ -9,6 +9,7 @@ from troth.runtime.conversations import living_runs, log
 from troth.runtime.conversations.errors import AlreadyRunning
 from troth.runtime.conversations.pending_entries import Row
 from troth.runtime.store import Event, LeaseLostError, Transaction
+from troth.runtime.store.large_values import is_large
 from troth.runtime.tools.call import PendingCall
 
 if TYPE_CHECKING:
@@ -64,6 +65,11 @@ class Entries:
         self._is_agents = is_agents
         self._elsewhere = elsewhere
         self._taken: list[Row] = []
+
+    @property
+    def is_large(self) -> bool:
+        """Whether writing them may take noticeable time."""
+        return any(is_large(payload) for _, payload in self._rows)
 
     def __call__(self, tx: Transaction) -> list[Event]:
         """Write them."""

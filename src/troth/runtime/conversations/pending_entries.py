@@ -12,12 +12,12 @@ from typing import Any
 
 from troth.runtime.conversations.log import TOKENS
 
-__all__ = ["PendingEntries", "Row"]
+__all__ = ["PATIENCE", "PendingEntries", "Row"]
 
 Row = tuple[str, Mapping[str, Any]]
 """The kind of an entry, and what it says."""
 
-_PATIENCE = 0.05  # seconds a piece may wait for the next: below what a reader notices
+PATIENCE = 0.05  # seconds a piece may wait for the next: below what a reader notices
 _ENOUGH = 400  # characters after which it does not wait
 
 
@@ -40,13 +40,18 @@ class PendingEntries:
                 self._since = time.monotonic()
             self._parts.append(piece)
             self._size += len(piece)
-            return self._size >= _ENOUGH or time.monotonic() - self._since >= _PATIENCE
+            return self._size >= _ENOUGH or time.monotonic() - self._since >= PATIENCE
 
     def add(self, kind: str, payload: Mapping[str, Any]) -> None:
         """Take one entry."""
         with self._lock:
             self._close_parts()
             self._rows.append((kind, payload))
+
+    @property
+    def has_any(self) -> bool:
+        """Whether something waits."""
+        return bool(self._parts or self._rows)
 
     def take(self) -> list[Row]:
         """Give out what is there; whoever gets it writes it, or puts it back."""

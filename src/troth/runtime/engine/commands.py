@@ -23,6 +23,7 @@ from troth.runtime.engine.governor import Governor
 from troth.runtime.engine.retry import ONCE, Retry
 from troth.runtime.store import RunState, StepRecord
 from troth.runtime.store.json_codec import keep, plain_list
+from troth.runtime.store.large_values import is_large
 
 __all__ = [
     "Append",
@@ -48,9 +49,9 @@ Shows = Literal["all", "begin", "end", "nothing"]
 """Which part of a command becomes an event that is shown to those who follow the run. All of it is recorded."""
 
 
-def _check_name(what: str, name: object) -> None:
+def _check_name(kind: str, name: object) -> None:
     if not isinstance(name, str):
-        raise MisuseError(f"{what} has a text for a name, and {name!r} is none.")
+        raise MisuseError(f"{kind} has a text for a name, and {name!r} is none.")
 
 
 def _is_number(value: object) -> bool:
@@ -119,13 +120,23 @@ class Step(_StepFields):
                 timeout = None
         recorded = plain_list(args) if not kwargs else None
         if recorded is None:
-            given = [list(args), dict(kwargs)] if kwargs else list(args)
-            recorded, _ = keep(given, f"arguments of step {name!r}")
+            arguments = _arguments(args, kwargs)
+            # What is large is written down by whoever drives, beside its loop; until then it is not recorded.
+            recorded = "" if is_large(arguments) else keep(arguments, f"arguments of step {name!r}")[0]
         given_names = kwargs or _NOTHING
         return tuple.__new__(
             cls,
             (name, call, args, given_names, retry, timeout, key, after_crash, code, color, recorded, is_undo, shows),
         )
+
+    @property
+    def arguments(self) -> list[object]:
+        """The arguments, as they are written down."""
+        return _arguments(self.args, self.kwargs)
+
+
+def _arguments(args: tuple[object, ...], kwargs: Mapping[str, object] | None) -> list[object]:
+    return [list(args), dict(kwargs)] if kwargs else list(args)
 
 
 @dataclass(frozen=True, slots=True)

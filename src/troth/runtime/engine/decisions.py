@@ -27,12 +27,14 @@ class Decisions:
 
     def register(self, decision: Decision, name: str | None = None) -> str:
         """Make a decision known; by its own name unless another is given. Answers the name."""
-        _check(decision)
         name = name or _name(decision)
-        known = self._by_name.setdefault(name, decision)
-        if known is not decision and not _is_same(known, decision):
+        if self._by_name.get(name) is decision:
+            return name
+        _check(decision)
+        registered = self._by_name.setdefault(name, decision)
+        if registered is not decision and not _is_same(registered, decision):
             raise MisuseError(
-                f"Two decisions are called {name!r}: {known!r} and {decision!r}.\n"
+                f"Two decisions are called {name!r}: {registered!r} and {decision!r}.\n"
                 "Their runs could not be told apart after a restart. Register one of them under another name: "
                 "`engine.register(decision, 'name')`."
             )
@@ -44,8 +46,8 @@ class Decisions:
         if isinstance(decision, str):
             self.find(decision)
             return decision
-        for name, known in self._by_name.items():
-            if known is decision:
+        for name, registered in self._by_name.items():
+            if registered is decision:
                 return name
         return self.register(decision)
 
@@ -54,9 +56,9 @@ class Decisions:
         try:
             return self._by_name[name]
         except KeyError:
-            known = ", ".join(map(repr, sorted(self._by_name))) or "none"
+            names = ", ".join(map(repr, sorted(self._by_name))) or "none"
             raise UnknownDecisionError(
-                f"This engine does not know the decision {name!r}; it knows {known}.\n"
+                f"This engine does not know the decision {name!r}; it knows {names}.\n"
                 "The run was left as it is. Give the decision to the engine that is to go on with it: "
                 "`Engine(…, decisions=[…])`."
             ) from None
@@ -90,7 +92,7 @@ def _name(decision: Callable[..., object]) -> str:
     return str(getattr(plain, "__qualname__", type(plain).__qualname__)).replace(".<locals>.", ".")
 
 
-def _is_same(one: Any, other: Any) -> bool:
+def _is_same(first: Any, second: Any) -> bool:
     """Whether two function objects are the same `def`, made again: by a factory, a reloaded module, a bound method."""
-    codes = [getattr(getattr(function, "__func__", function), "__code__", None) for function in (one, other)]
+    codes = [getattr(getattr(function, "__func__", function), "__code__", None) for function in (first, second)]
     return codes[0] is not None and codes[0] == codes[1]

@@ -115,12 +115,21 @@ class RunFailedError(RunError):
 class RunCancelledError(RunFailedError):
     """The run was cancelled. In a decision it arrives at what was asked for last; asks that follow are performed.
 
-    `step_place` is where it arrived, for the record.
+    `step_place` is where it arrived, for the record. `has_begun` is false where that is a step whose function was never
+    called: there is nothing of it to take back.
     """
 
-    def __init__(self, message: str, run: "RunRecord | None" = None, step_place: str | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        run: "RunRecord | None" = None,
+        step_place: str | None = None,
+        *,
+        has_begun: bool = True,
+    ) -> None:
         super().__init__(message, run)
         self.step_place = step_place
+        self.has_begun = has_begun
 
 
 class StepFailedError(RunError):

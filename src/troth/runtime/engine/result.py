@@ -11,10 +11,10 @@ __all__ = ["failure_of"]
 
 def failure_of(run: RunRecord, steps: Sequence[StepRecord]) -> RunFailedError:
     """The error of a run that did not complete."""
-    done = sum(step.state is StepState.DONE and step.kind == "step" for step in steps)
-    kept = f"{done} step{'s are' if done != 1 else ' is'} recorded as done and will not be repeated."
+    completed = sum(step.state is StepState.DONE and step.kind == "step" for step in steps)
+    kept_steps = f"{completed} step{'s are' if completed != 1 else ' is'} recorded as done and will not be repeated."
     if run.state is RunState.CANCELLED:
-        return RunCancelledError(f"Run {run.id!r} was cancelled. {kept}", run)
+        return RunCancelledError(f"Run {run.id!r} was cancelled. {kept_steps}", run)
     error: Any = run.error or {}
     lines = [f"Run {run.id!r} failed{_in_step(error)}: {error.get('type')}: {error.get('message')}"]
     if error.get("place"):
@@ -27,7 +27,7 @@ def failure_of(run: RunRecord, steps: Sequence[StepRecord]) -> RunFailedError:
             f"  attempt {attempt.number} {attempt.outcome}: {(attempt.error or {}).get('message')}"
             for attempt in failed.attempts
         )
-    lines.append(f"{kept} Once the cause is gone, `engine.resume({run.id!r})` goes on from there.")
+    lines.append(f"{kept_steps} Once the cause is gone, `engine.resume({run.id!r})` goes on from there.")
     return RunFailedError("\n".join(lines), run)
 
 

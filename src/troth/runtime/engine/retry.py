@@ -48,7 +48,7 @@ class Retry:
         if isinstance(error, MisuseError):
             return False
         names = {name for kind in type(error).__mro__ for name in (kind.__name__, f"{kind.__module__}.{kind.__name__}")}
-        return any(one in names if isinstance(one, str) else isinstance(error, one) for one in self.on)
+        return any(kind in names if isinstance(kind, str) else isinstance(error, kind) for kind in self.on)
 
     def wait_after(self, failed: int, chance: random.Random) -> float:
         """Seconds to wait after the `failed`-th failed attempt."""

@@ -66,12 +66,12 @@ def write_fork(tx: Transaction, run: RunRecord, fork_id: str, args: Sequence[obj
 def trunk_step(run_id: str, steps: Sequence[StepRecord], before: int | str) -> int:
     """The number of the trunk step that `before` names."""
     trunk = [step for step in steps if not step.place.branch]
-    found = [step.place.seq for step in trunk if before in {step.name, step.place.seq}]
-    if len(found) == 1:
-        return found[0]
-    asked = ", ".join(f"{step.place.seq} {step.name}" for step in trunk) or "none"
-    why = "is not one of its steps" if not found else "is the name of several of its steps; give a number"
-    raise MisuseError(f"Run {run_id!r} was not forked: {before!r} {why}. Its steps: {asked}.")
+    numbers = [step.place.seq for step in trunk if before in {step.name, step.place.seq}]
+    if len(numbers) == 1:
+        return numbers[0]
+    listing = ", ".join(f"{step.place.seq} {step.name}" for step in trunk) or "none"
+    why = "is not one of its steps" if not numbers else "is the name of several of its steps; give a number"
+    raise MisuseError(f"Run {run_id!r} was not forked: {before!r} {why}. Its steps: {listing}.")
 
 
 def to_ask_again(run: RunRecord, steps: Sequence[StepRecord]) -> list[StepRecord]:
@@ -84,15 +84,15 @@ def to_ask_again(run: RunRecord, steps: Sequence[StepRecord]) -> list[StepRecord
     if ended_on is None:
         return []  # the decision itself raised: it is asked again, and sent the answers it had
     later = [step for step in steps if trunk_of(step.place) > ended_on]
-    done = [step for step in later if step.kind in _EFFECTS and step.state is StepState.DONE]
-    if done:
+    repeated = [step for step in later if step.kind in _EFFECTS and step.state is StepState.DONE]
+    if repeated:
         raise CannotResumeError(
             f"Run {run.id!r} cannot go on from step {ended_on}, where it stopped: after that, its decision did "
-            f"{', '.join(repr(step.name) for step in done)}, which would be repeated.\n"
+            f"{', '.join(repr(step.name) for step in repeated)}, which would be repeated.\n"
             f"It was left as it is. `engine.fork({run.id!r}, {ended_on})` begins a new run from there."
         )
-    here = next(step for step in steps if not step.place.branch and step.place.seq == ended_on)
-    return [here, *_failed_ends(here, steps), *later]
+    ended_step = next(step for step in steps if not step.place.branch and step.place.seq == ended_on)
+    return [ended_step, *_failed_ends(ended_step, steps), *later]
 
 
 def _ended_on(run: RunRecord, steps: Sequence[StepRecord]) -> int | None:

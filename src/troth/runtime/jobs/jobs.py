@@ -31,7 +31,7 @@ from troth.runtime.promises import Inline, Outbox, Promises, Pushed, Retention, 
 from troth.runtime.promises.errors import NotSettledError
 from troth.runtime.promises.promises import Detach, WorkKind
 from troth.runtime.promises.retention import WEEK
-from troth.runtime.store import Store, Transaction
+from troth.runtime.store import Store, StoreError, Transaction
 from troth.runtime.store.failpoints import reach
 from troth.runtime.store.promise_records import NewPromise, PromiseRecord, PromiseState
 
@@ -236,9 +236,13 @@ class Jobs:
         assert record is not None
         job = OpenJob(record, JobLog(details, 1), self._files(new.id))
         ending = Ending(self._store.clock(), problem=problem)
-        self._store.commit(
-            JOB_END, lambda tx: settle(tx, job, ending, nothing_found(job), self._store.clock(), is_told=True)
-        )
+        try:
+            self._store.commit(
+                JOB_END, lambda tx: settle(tx, job, ending, nothing_found(job), self._store.clock(), is_told=True)
+            )
+        except StoreError:
+            self._monitor.add_unstarted(new.id, ending)  # it is told through the promise, once the store takes it
+            raise
 
     def _run_inline(self, details: JobDetails, environment: dict[str, str]) -> Inline:
         """Run the command here and now: its end can be told to nobody later."""

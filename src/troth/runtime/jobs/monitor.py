@@ -59,6 +59,7 @@ class JobMonitor:
         self._lock = threading.Lock()
         self._jobs: dict[str, OpenJob | None] = {}
         self._urgent: set[str] = set()
+        self._unstarted_here: dict[str, Ending] = {}
         self._news = threading.Event()
         self._thread: threading.Thread | None = None
         self._is_closed = False
@@ -76,6 +77,11 @@ class JobMonitor:
                 self._thread = threading.Thread(target=self._work, name="troth-jobs", daemon=True)
                 self._thread.start()
         self._news.set()
+
+    def add_unstarted(self, job_id: str, ending: Ending) -> None:
+        """Write down, as soon as that is possible, that a job could not be started."""
+        self._unstarted_here[job_id] = ending
+        self.add([job_id])
 
     def close(self) -> None:
         """Look after nothing any more. What is open stays open, for whoever comes next."""
@@ -112,6 +118,7 @@ class JobMonitor:
             if job is None or self._look(job, is_urgent=is_urgent):
                 with self._lock:
                     self._jobs.pop(job_id, None)
+                    self._unstarted_here.pop(job_id, None)
                 return
             self._jobs[job_id] = job
             self._failing = False
@@ -193,6 +200,8 @@ class JobMonitor:
 
     def _unstarted(self, job: OpenJob) -> Ending | None:
         now = self._store.clock()
+        if job.record.id in self._unstarted_here:
+            return self._unstarted_here[job.record.id]
         if self._store.promises.is_living(job.log.details.owner, now):
             return None  # it is just being started
         problem = {"type": "NotStarted", "message": "the program that was to start it ended before it could"}

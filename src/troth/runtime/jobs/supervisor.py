@@ -1,7 +1,8 @@
 """Supervise commands: start them, keep their output and exit status in files, and outlive whoever asked for them.
 
-This is a program of its own. It runs in a session of its own, takes requests from the socket that is its stdin, and
-ends when nobody can ask any more and its last command has ended. It imports only the standard library: it is run by its
+This is a program of its own. It runs in a session of its own, takes requests from the socket that is its stdin and
+answers them there, tells on the one that is its stdout what has ended, and ends itself when nobody can ask any more and
+its last command has ended. It imports only the standard library: it is run by its
 path, in isolated mode. Each command has a folder:
 
     process   who it is, and who supervises it: ids with the moments at which they started
@@ -12,6 +13,7 @@ path, in isolated mode. Each command has a folder:
 """
 
 import _thread
+import errno
 import json
 import os
 import select
@@ -19,6 +21,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +32,10 @@ GRACE = 3.0
 """Seconds between asking a command to end and ending it."""
 _LOOK = 0.05  # seconds between looks at what is left of a command that is being stopped
 _MOST_UNREAD = 1 << 20  # bytes that wait for an owner who does not read; what is told beyond them is in the files
+_AGAIN = 1.0  # seconds after which a file that could not be written is tried again
 _PROC = Path("/proc/self/stat").exists()
+_IGNORED = [getattr(signal, name) for name in ("SIGPIPE", "SIGXFZ", "SIGXFSZ") if hasattr(signal, name)]
+"""What Python ignores, and a command expects not to."""
 
 
 def start_time(pid: int) -> str | None:
@@ -55,9 +61,68 @@ def _stat(pid: int | str) -> list[bytes] | None:
 def write_whole(path: str, value: object) -> None:
     """Write a file that is there whole, or not at all, whoever else writes it at the same time."""
     draft = f"{path}.{os.getpid()}-{_thread.get_ident()}.new"  # two stops of one job may write the same file at once
-    with open(draft, "w", encoding="utf-8") as file:  # noqa: PTH123  nothing but what is needed is imported
-        json.dump(value, file)
+    data = json.dumps(value).encode()
+    file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        while data:
+            data = data[os.write(file, data) :]
+    finally:
+        os.close(file)
     os.replace(draft, path)  # noqa: PTH105
+
+
+def _log(line: str) -> None:
+    try:
+        os.write(2, f"{line}\n".encode(errors="replace"))
+    except OSError:
+        return  # the log is on the same disk, and what it would have said shows in the job
+
+
+def _programs(name: str, env: dict[str, str]) -> Iterator[str]:
+    """Where a program of that name may be, by the command's own PATH."""
+    if "/" in name:
+        yield name
+        return
+    for folder in env.get("PATH", os.defpath).split(":"):
+        place = f"{folder or '.'}/{name}"
+        if os.path.isfile(place):  # noqa: PTH113
+            yield place
+
+
+def _spawn(command: list[str], cwd: str, env: dict[str, str], reading: int, output: int) -> int:
+    """Start a command as the leader of a group of its own; the answer is its process.
+
+    It stays in our session, which has no terminal: where the kernel shares the processors out by sessions, a command in
+    a new one waits for its turn before it is even loaded, for milliseconds on a busy machine. `subprocess.Popen` would
+    do the same with more CPU.
+    """
+    fail = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), command[0])
+    problem: OSError | None = None
+    os.chdir(cwd)
+    try:
+        for program in _programs(command[0], env):
+            try:
+                return os.posix_spawn(
+                    program,
+                    command,
+                    env,
+                    file_actions=[
+                        (os.POSIX_SPAWN_DUP2, reading, 0),
+                        *((os.POSIX_SPAWN_DUP2, output, to) for to in (1, 2)),
+                    ],
+                    setpgroup=0,
+                    setsigmask=(),
+                    setsigdef=_IGNORED,
+                )
+            except (FileNotFoundError, NotADirectoryError) as missing:
+                problem = problem or missing
+            except OSError as error:  # of no permission, say: perhaps another one of that name can be run
+                problem = (
+                    problem if problem is not None and problem.errno not in (errno.ENOENT, errno.ENOTDIR) else error
+                )
+        raise problem or fail
+    finally:
+        os.chdir("/")  # no folder is kept from being removed
 
 
 class _Command:
@@ -69,6 +134,8 @@ class _Command:
         self.stops_with_owner: bool = request["stops_with_owner"]
         self.stop_reason: str | None = None
         self.kill_at = 0.0
+        self.ending: dict[str, Any] | None = None
+        self.is_unwritten = False
         os.mkdir(self.folder, 0o700)  # noqa: PTH102  who makes the folder decides whether the command is started
         try:
             self._start(request, mine)
@@ -84,37 +151,33 @@ class _Command:
         self.input: int | None = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
         os.set_blocking(reading, True)
         output = os.open(f"{self.folder}/{OUTPUT}", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        self.pid = 0
         try:
-            self.process = subprocess.Popen(
-                request["command"],
-                cwd=request["cwd"],
-                env=request["env"],
-                stdin=reading,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-            )
+            self.pid = _spawn(request["command"], request["cwd"], request["env"], reading, output)
+            self.about = {
+                "pid": self.pid,
+                "started": start_time(self.pid),
+                "supervisor": mine[0],
+                "supervisor_started": mine[1],
+                "begun_at": time.time(),
+            }
+            write_whole(f"{self.folder}/{PROCESS}", self.about)
         except BaseException:
             os.close(self.input)
+            if self.pid:  # nobody could find it again, so it was not started
+                self._signal(signal.SIGKILL)
+                os.waitpid(self.pid, 0)
             raise
         finally:
             os.close(reading)
             os.close(output)
         timeout = request["timeout"]
         self.deadline = None if timeout is None else time.monotonic() + timeout
-        self.about = {
-            "pid": self.process.pid,
-            "started": start_time(self.process.pid),
-            "supervisor": mine[0],
-            "supervisor_started": mine[1],
-            "begun_at": time.time(),
-        }
-        write_whole(f"{self.folder}/{PROCESS}", self.about)
 
     @property
     def is_timed(self) -> bool:
         """Whether something is to be done with it although nothing has happened."""
-        return self.stop_reason is not None or self.deadline is not None
+        return self.stop_reason is not None or self.deadline is not None or self.ending is not None
 
     def stop(self, reason: str) -> None:
         """Ask the command and all that it has started to end."""
@@ -126,7 +189,7 @@ class _Command:
 
     def _signal(self, number: int) -> None:
         try:
-            os.killpg(self.process.pid, number)
+            os.killpg(self.pid, number)
         except (ProcessLookupError, PermissionError):
             return  # they are gone, or belong to somebody else by now
 
@@ -138,21 +201,32 @@ class _Command:
 
     def look(self, now: float, *, is_asked: bool) -> bool:
         """See what is to be done. Answers whether the command is over; then its end is written."""
+        if self.ending is None and not self._is_over(now, is_asked=is_asked):
+            return False
+        try:
+            write_whole(f"{self.folder}/{EXIT}", self.ending)
+        except OSError as error:  # the disk is full, say: until it is not, nobody is told that it has ended
+            if not self.is_unwritten:
+                _log(f"The end of {self.folder} could not be written yet: {error}")
+            self.is_unwritten = True
+            return False
+        return True
+
+    def _is_over(self, now: float, *, is_asked: bool) -> bool:
         if is_asked:
             self._obey()
         if self.deadline is not None and now >= self.deadline:
             self.stop("timeout")
         if self.stop_reason is not None and now >= self.kill_at:
             self._signal(signal.SIGKILL)
-        ended = os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-        if ended is None or (self.stop_reason is not None and now < self.kill_at and _has_others(self.process.pid)):
+        ended = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        if ended is None or (self.stop_reason is not None and now < self.kill_at and _has_others(self.pid)):
             return False
         if self.stop_reason is not None:
             self._signal(signal.SIGKILL)  # nobody else can have got this id: its leader was not reaped
-        code = self.process.wait()
+        code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
         self.close_input()
-        how = {"code": code, "ended_at": time.time(), "reason": self.stop_reason}
-        write_whole(f"{self.folder}/{EXIT}", how)
+        self.ending = {"code": code, "ended_at": time.time(), "reason": self.stop_reason}
         return True
 
     def _obey(self) -> None:
@@ -181,17 +255,19 @@ def _group_of(name: str) -> int | None:
 class _Supervisor:
     """The commands that one owner has asked for."""
 
-    def __init__(self, connection: int) -> None:
+    def __init__(self, connection: int, news: int) -> None:
         self._connection = connection
+        self._news = news
         self._is_attached = True
         self._inbound = b""
-        self._outbound = b""
+        self._outbound = {connection: b"", news: b""}
         self._commands: dict[str, _Command] = {}
         self._mine = (os.getpid(), start_time(os.getpid()))
 
     def serve(self) -> None:
         """Work until nobody can ask any more, and nothing is under way."""
         os.set_blocking(self._connection, False)
+        os.set_blocking(self._news, False)
         woken, waking = os.pipe()
         os.set_blocking(woken, False)
         os.set_blocking(waking, False)
@@ -200,18 +276,22 @@ class _Supervisor:
             signal.signal(number, lambda *_: None)  # not SIG_IGN, which the commands would inherit
         while self._is_attached or self._commands:
             reads = [woken, self._connection] if self._is_attached else [woken]
-            writes = [self._connection] if self._outbound and self._is_attached else []
+            writes = [target for target, unsent in self._outbound.items() if unsent and self._is_attached]
             ready, _, _ = select.select(reads, writes, [], self._patience())
             signals = os.read(woken, 4096) if woken in ready else b""
             if self._connection in ready:
                 self._receive()
             self._look(signals)
-            self._send()
+            for target in writes:
+                self._send(target)
 
     def _patience(self) -> float | None:
         now = time.monotonic()
-        moments = [command.deadline for command in self._commands.values() if command.deadline is not None]
-        moments += [now + _LOOK for command in self._commands.values() if command.stop_reason is not None]
+        commands = list(self._commands.values())
+        moments = [now + _AGAIN for command in commands if command.ending is not None]
+        commands = [command for command in commands if command.ending is None]
+        moments += [command.deadline for command in commands if command.deadline is not None]
+        moments += [now + _LOOK for command in commands if command.stop_reason is not None]
         return max(0.0, min(moments) - now) if moments else None
 
     def _receive(self) -> None:
@@ -229,7 +309,7 @@ class _Supervisor:
             return
         *lines, self._inbound = (self._inbound + data).split(b"\n")
         for line in lines:
-            self._tell(self._start(json.loads(line)))
+            self._tell(self._connection, self._start(json.loads(line)))
 
     def _start(self, request: dict[str, Any]) -> dict[str, Any]:
         try:
@@ -245,24 +325,32 @@ class _Supervisor:
         for command in list(self._commands.values()):
             if (signals or command.is_timed) and command.look(now, is_asked=is_asked):
                 del self._commands[command.id]
-                if len(self._outbound) < _MOST_UNREAD:
-                    self._tell({"ended": command.id})
+                if len(self._outbound[self._news]) < _MOST_UNREAD:
+                    self._tell(self._news, {"ended": command.id})
 
-    def _tell(self, message: dict[str, Any]) -> None:
-        self._outbound += json.dumps(message).encode() + b"\n"
+    def _tell(self, target: int, message: dict[str, Any]) -> None:
+        self._outbound[target] += json.dumps(message).encode() + b"\n"
+        self._send(target)
 
-    def _send(self) -> None:
-        if not self._outbound or not self._is_attached:
+    def _send(self, target: int) -> None:
+        unsent = self._outbound[target]
+        if not unsent or not self._is_attached:
             return
         try:
-            self._outbound = self._outbound[os.write(self._connection, self._outbound) :]
+            self._outbound[target] = unsent[os.write(target, unsent) :]
         except BlockingIOError:
             return
         except ConnectionError:
-            self._outbound = b""  # whoever asked is gone; reading will notice
+            self._outbound[target] = b""  # whoever asked is gone; reading will notice
+
+
+def _close_what_came_with_us() -> None:
+    """Close what our starter has left open for its children: neither we nor our commands are to hold it."""
+    os.closerange(3, max(map(int, os.listdir("/dev/fd"))) + 1)  # noqa: PTH208
 
 
 if __name__ == "__main__":
     os.setsid()
-    _Supervisor(0).serve()
+    _close_what_came_with_us()
+    _Supervisor(0, 1).serve()
     sys.exit(0)

@@ -7,9 +7,9 @@ import signal
 import socket
 import sys
 import threading
+import time
 import weakref
 from collections.abc import Callable
-from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -31,71 +31,98 @@ class SupervisorClient:
     def __init__(self, folder: Path, ended: Callable[[str], None]) -> None:
         self._folder = folder
         self._ended = ended
+        self._asking = threading.Lock()  # one request at a time: the supervisor starts one after the other anyway
         self._lock = threading.Lock()
-        self._socket: socket.socket | None = None
-        self._answers: dict[str, Future[dict[str, Any]]] = {}
+        self._connection: _Connection | None = None
         _clients.add(self)
 
     def start(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Have a command started; the answer says which process it is, or what the problem was."""
-        answer: Future[dict[str, Any]] = Future()
+        """Have a command started; the answer says which process it is, or what the problem was.
+
+        The caller's own thread reads the answer: another one that handed it over would have to be scheduled first.
+        """
         line = json.dumps(request).encode() + b"\n"
-        with self._lock:
-            self._answers[request["id"]] = answer
+        with self._asking:
+            connection = self._connected()
             try:
-                self._connected().sendall(line)
+                connection.asks.sendall(line)
+            except TimeoutError:
+                raise
             except OSError as gone:  # the supervisor was killed: a new one is started, and asked instead
                 log.warning("The supervisor of jobs is gone (%s); a new one is started.", gone)
-                self._disconnect()
-                self._connected().sendall(line)
-        try:
-            return answer.result(_PATIENCE)
-        finally:
-            self._answers.pop(request["id"], None)
+                self._disconnect(connection)
+                connection = self._connected()
+                connection.asks.sendall(line)
+            return connection.answer(request["id"])
 
-    def _connected(self) -> socket.socket:
-        if self._socket is None:
-            self._socket = _launch(self._folder)
-            threading.Thread(
-                target=self._listen, args=(self._socket,), name="troth-jobs-supervisor", daemon=True
-            ).start()
-        return self._socket
+    def _connected(self) -> "_Connection":
+        with self._lock:
+            if self._connection is None:
+                self._connection = _launch(self._folder)
+                threading.Thread(
+                    target=self._listen, args=(self._connection,), name="troth-jobs-supervisor", daemon=True
+                ).start()
+            return self._connection
 
-    def _listen(self, connection: socket.socket) -> None:
+    def _listen(self, connection: "_Connection") -> None:
         unread = b""
-        while data := _receive(connection):
+        while data := _receive(connection.notices):
             *lines, unread = (unread + data).split(b"\n")
             for line in lines:
-                message = json.loads(line)
-                if "ended" in message:
-                    self._ended(message["ended"])
-                elif (answer := self._answers.get(message["id"])) is not None:
-                    answer.set_result(message)
-        with self._lock:
-            if self._socket is connection:
-                self._disconnect()
-                for answer in self._answers.values():
-                    if not answer.done():
-                        answer.set_exception(RunError("The supervisor of jobs was killed before it answered."))
+                self._ended(json.loads(line)["ended"])
+        self._disconnect(connection)
 
-    def _disconnect(self) -> None:
-        if self._socket is not None:
-            self._socket.close()
-            self._socket = None
+    def _disconnect(self, connection: "_Connection") -> None:
+        """Ask that supervisor for nothing any more; whoever waits for its answer is told."""
+        with self._lock:
+            if self._connection is connection:
+                self._connection = None
+                connection.hang_up()
 
     def close(self) -> None:
         """Let the supervisor go: it ends what is to end with us, and looks after the rest."""
         with self._lock:
-            connection, self._socket = self._socket, None
+            connection, self._connection = self._connection, None
         if connection is not None:
-            _hang_up(connection)
+            connection.hang_up()
         _reap()
 
     def after_fork(self) -> None:
         """In the child: the connection belongs to the parent, and ends with it and nobody else."""
-        self._lock = threading.Lock()
-        self._answers = {}
-        self._disconnect()
+        self._asking, self._lock = threading.Lock(), threading.Lock()
+        if self._connection is not None:
+            self._connection.asks.close()
+            self._connection.notices.close()
+            self._connection = None
+
+
+class _Connection:
+    """Our end: requests and their answers on one socket, what happens by itself on another."""
+
+    def __init__(self, asks: socket.socket, notices: socket.socket) -> None:
+        self.asks = asks
+        self.notices = notices
+        self._unread = b""
+        asks.settimeout(_PATIENCE)
+
+    def answer(self, request_id: str) -> dict[str, Any]:
+        """The answer to a request. One to an earlier request, for which nobody waits any more, is passed over."""
+        deadline = time.monotonic() + _PATIENCE
+        while time.monotonic() < deadline:
+            *lines, self._unread = self._unread.split(b"\n")
+            for message in map(json.loads, lines):
+                if message["id"] == request_id:
+                    found: dict[str, Any] = message
+                    return found
+            data = _receive(self.asks)
+            if not data:
+                raise RunError("The supervisor of jobs was killed before it answered.")
+            self._unread += data
+        raise TimeoutError(f"The supervisor of jobs did not answer within {_PATIENCE:g} s.")
+
+    def hang_up(self) -> None:
+        for one in (self.asks, self.notices):
+            _hang_up(one)
 
 
 def _hang_up(connection: socket.socket) -> None:
@@ -110,31 +137,34 @@ def _hang_up(connection: socket.socket) -> None:
 def _receive(connection: socket.socket) -> bytes:
     try:
         return connection.recv(1 << 16)
+    except TimeoutError:
+        raise
     except OSError:
         return b""  # it was closed, here or there
 
 
-def _launch(folder: Path) -> socket.socket:
+def _launch(folder: Path) -> _Connection:
     """Start a supervisor, and return our end of the connection."""
     _reap()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    ours, theirs = socket.socketpair()
+    asks, requests = socket.socketpair()
+    notices, news = socket.socketpair()
     log_file = str(folder / "supervisor.log")
-    with theirs:
+    with requests, news:
         pid = os.posix_spawn(
             sys.executable,
             [sys.executable, "-I", "-S", supervisor.__file__],
             os.environ,
             file_actions=[
-                (os.POSIX_SPAWN_DUP2, theirs.fileno(), 0),
-                (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+                (os.POSIX_SPAWN_DUP2, requests.fileno(), 0),
+                (os.POSIX_SPAWN_DUP2, news.fileno(), 1),
                 (os.POSIX_SPAWN_OPEN, 2, log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
             ],
             setsigmask=[],
             setsigdef=[signal.SIGPIPE, signal.SIGINT, signal.SIGTERM, signal.SIGHUP],
         )
     _unreaped.add(pid)
-    return ours
+    return _Connection(asks, notices)
 
 
 def _reap() -> None:

@@ -159,15 +159,20 @@ class Deliverer:
             return _LOOK if due_at is None else min(_LOOK, due_at - now)
         token = uuid.uuid4().hex
         limit = 1 if self._failures > 1 else min(_BATCH, room)
-        leased = await self.store.acommit(OUTBOX_LEASE, lambda tx: self._lease(tx, token, limit))
+        try:
+            leased = await self.store.acommit(OUTBOX_LEASE, lambda tx: self._lease(tx, token, limit))
+        except StoreError:
+            for lease in self.held.of(self.channel.name):
+                if lease.token == token:
+                    self.held.drop_lease(lease)
+            raise
         by_session: dict[str, list[_Leased]] = {}
         for item in leased:
-            record = item.record
-            self.held.add(HeldLease(record.id, token, self.channel.name, record.session, record.attempt))
-            by_session.setdefault(record.session, []).append(item)
+            by_session.setdefault(item.record.session, []).append(item)
         async with asyncio.TaskGroup() as group:
             for few in by_session.values():
                 group.create_task(self._send_all(few, token), name=f"troth-send-{self.channel.name}")
+        await self._return_strays(token)
         return 0.0
 
     def _lease(self, tx: Transaction, token: str, limit: int) -> "list[_Leased]":
@@ -175,6 +180,10 @@ class Deliverer:
         records = tx.promises.lease(
             self.channel.name, self.owner, token, now, until=now + LEASE, limit=limit, due_before=now
         )
+        for record in records:
+            # Here, and not by whoever awaits the commit: a task that is cancelled meanwhile would leave the lease to
+            # nobody, and the delivery to wait for its end although the channel is back.
+            self.held.add(HeldLease(record.id, token, self.channel.name, record.session, record.attempt))
         return [_Leased(record, tx.promises.find(record.promise), read_at) for record in records]
 
     async def _notice_clock(self) -> None:
@@ -252,6 +261,29 @@ class Deliverer:
             for record in records:
                 self.held.drop(record.id)
 
+    async def _return_strays(self, token: str) -> None:
+        """Owe again what is neither sent nor held by anybody: a channel or its `confirm` has cancelled the task."""
+        unwritten = {outcome.delivery for outcome in self._unwritten}
+        strays = [
+            lease
+            for lease in self.held.of(self.channel.name)
+            if lease.token == token and not lease.is_accepted and lease.delivery not in unwritten
+        ]
+
+        def work(tx: Transaction) -> None:
+            now = self.store.clock()
+            for lease in strays:
+                due_at = now + self.policy.pause(lease.attempt, self.chance)
+                tx.promises.give_back(lease.delivery, token, now, due_at=due_at, is_unsent=not lease.is_begun)
+
+        if strays:
+            log.warning(
+                "%d deliveries through %r were interrupted; they are tried again.", len(strays), self.channel.name
+            )
+            await self.store.acommit(OUTBOX_TAKE_BACK, work)
+            for lease in strays:
+                self.held.drop_lease(lease)
+
     async def _send(self, item: "_Leased", token: str, outcomes: "list[Attempted]") -> bool:
         """Send one delivery; what it came to is added to `outcomes`. Answers whether the channel itself works."""
         record, promise = item.record, item.promise
@@ -311,11 +343,19 @@ class Deliverer:
 
     async def _call(self, delivery: Delivery) -> object:
         async with asyncio.timeout(self.policy.send_timeout):
-            if self._is_async or self.channel.is_local:
-                answer = self.channel.send(delivery)
-            else:
-                answer = await self._in_thread(delivery)
-            return await answer if inspect.isawaitable(answer) else answer
+            try:
+                if self._is_async or self.channel.is_local:
+                    answer = self.channel.send(delivery)
+                else:
+                    answer = await self._in_thread(delivery)
+                return await answer if inspect.isawaitable(answer) else answer
+            except (Exception, GeneratorExit):
+                raise
+            except BaseException as error:
+                # What a channel raises ends its attempt and nothing else: a cancellation that nobody asked of us, too.
+                if isinstance(error, asyncio.CancelledError) and _is_being_cancelled():
+                    raise
+                return error
 
     async def _in_thread(self, delivery: Delivery) -> object:
         job = self.workers.submit(Job(f"send through {self.channel.name!r}", lambda: self.channel.send(delivery)))
@@ -376,3 +416,9 @@ class Deliverer:
                     f"({settlement.problem}). It is kept: `troth outbox show {delivery}`."
                 )
                 rows.add_delivery(record.promise, "summary", now, text=text, channel=route)
+
+
+def _is_being_cancelled() -> bool:
+    """Whether somebody has asked this task to end."""
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0

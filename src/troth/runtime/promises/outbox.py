@@ -9,6 +9,7 @@ stored is all that is still owed, work under way included.
 import asyncio
 import contextvars
 import logging
+import math
 import os
 import random
 import threading
@@ -51,6 +52,8 @@ log = logging.getLogger("troth.outbox")
 _SWEEP = 0.5  # seconds between two sweeps
 _LOOK_AFTER_WORK = 2.0  # seconds between two looks for work that nobody carries out
 _AT_ONCE = 200  # promises that expire in one commit
+_REST = 200  # what reads more the more there is pauses for so many times the CPU that it took,
+_LONGEST_REST = 10.0  # at most so many seconds
 _PATIENCE = 2  # attempts after which even a dead sender's delivery waits: it may be what kills its senders
 
 
@@ -77,7 +80,8 @@ class Outbox:
         self._owner = new_owner(store.clock())
         self._pid = os.getpid()
         self._is_closed = False
-        self._looked_at = 0.0
+        self._no_look_after_work_before = self._no_look_before = 0.0
+        self._expired_to, self._next_expiry = -math.inf, math.inf
         self._renewed_at = time.monotonic()
         store.commit(OUTBOX_ENROLL, lambda tx: tx.enroll(self._owner))
         self._stop_beating = store.chore(store.beat_every, self._beat)
@@ -104,11 +108,13 @@ class Outbox:
         max_age: float | None = None,
         confirm: Callable[[Delivery], Any] | None = None,
         second_route: str | None = None,
+        policy: RetryPolicy | None = None,
     ) -> None:
         """Deliver through `channel` from now on, beginning with what waited for it.
 
         Before something older than `max_age` seconds is sent, `confirm(delivery)` is asked, sync or async; without it,
         or if it says no, the delivery stays stored. A delivery that is given up is told through `second_route`.
+        `policy` says when this channel's deliveries are tried again, where that differs from the outbox's own.
         """
         self._check_usable()
         name: object = getattr(channel, "name", None)
@@ -123,7 +129,7 @@ class Outbox:
             channel,
             self._owner.id,
             ChannelOptions(max_age, confirm, second_route),
-            self.policy,
+            policy or self.policy,
             self._chance,
             self._workers,
             self._held,
@@ -226,16 +232,26 @@ class Outbox:
         return await call(self.counts)
 
     def list(
-        self, *, states: Iterable[DeliveryState] | None = None, session: str | None = None, limit: int = 100
+        self,
+        *,
+        states: Iterable[DeliveryState] | None = None,
+        session: str | None = None,
+        channel: str | None = None,
+        limit: int = 100,
     ) -> Sequence[DeliveryRecord]:
         """Deliveries, the oldest first; without `states`, those that are still owed and those that are dead."""
-        return self.store.promises.deliveries(states=states, session=session, limit=limit)
+        return self.store.promises.deliveries(states=states, session=session, channel=channel, limit=limit)
 
     async def alist(
-        self, *, states: Iterable[DeliveryState] | None = None, session: str | None = None, limit: int = 100
+        self,
+        *,
+        states: Iterable[DeliveryState] | None = None,
+        session: str | None = None,
+        channel: str | None = None,
+        limit: int = 100,
     ) -> Sequence[DeliveryRecord]:
         """`list` for a task."""
-        return await call(lambda: self.list(states=states, session=session, limit=limit))
+        return await call(lambda: self.list(states=states, session=session, channel=channel, limit=limit))
 
     def find(self, delivery_id: str) -> DeliveryRecord:
         """One delivery as it is now."""
@@ -330,13 +346,28 @@ class Outbox:
             await self._renew()
         if self.store.promises.needs_sweep(now):
             await self.store.acommit(OUTBOX_SWEEP, self._clean_up)
+        await self._expire(now)
+        if self._look_after_work is not None and time.monotonic() > self._no_look_after_work_before:
+            took = await call(_cpu_of, self._look_after_work)
+            pause = min(max(_LOOK_AFTER_WORK, _REST * took), _LONGEST_REST)
+            self._no_look_after_work_before = time.monotonic() + pause
+
+    async def _expire(self, now: float) -> None:
+        """Let go of results whose retention is over.
+
+        To look for them means to read everything that is owed, so it is done when there can be one: when the next of
+        those that were there expires, or one that was settled since may.
+        """
+        may_expire = self._expired_to + self.store.promises.shortest_retention()
+        if self._expired_to <= now < min(self._next_expiry, may_expire) or time.monotonic() < self._no_look_before:
+            return
+        begun = time.thread_time()
         expiry = self.store.promises.next_expiry()
         while expiry is not None and expiry <= now:
             await self.store.acommit(OUTBOX_SWEEP, lambda tx: tx.promises.expire(self.store.clock(), _AT_ONCE))
             expiry = self.store.promises.next_expiry()
-        if self._look_after_work is not None and time.monotonic() - self._looked_at > _LOOK_AFTER_WORK:
-            self._looked_at = time.monotonic()
-            await call(self._look_after_work)
+        self._expired_to, self._next_expiry = now, math.inf if expiry is None else expiry
+        self._no_look_before = time.monotonic() + min(_REST * (time.thread_time() - begun), _LONGEST_REST)
 
     def _clean_up(self, tx: Transaction) -> None:
         now = self.store.clock()
@@ -375,3 +406,10 @@ class Outbox:
         self._workers.close()
         self.store.commit(OUTBOX_RETIRE, lambda tx: tx.retire(self._owner.id))
         retire(self._owner)
+
+
+def _cpu_of(work: Callable[[], None]) -> float:
+    """Seconds of CPU that `work` takes on this thread."""
+    begun = time.thread_time()
+    work()
+    return time.thread_time() - begun

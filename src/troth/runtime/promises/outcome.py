@@ -23,9 +23,19 @@ class Pushed:
 class Stored:
     """The result will be kept, `until` its retention is over. `note` says why it is not sent, and how to ask for it."""
 
+    __match_args__ = ("promise", "until", "note")
+
     promise: "Promise"
     until: Retention
-    note: str
+    because: str
+
+    @property
+    def note(self) -> str:
+        """What to tell whoever wanted to be told."""
+        return (
+            f"Nobody will be told when this is done: {self.because}. The result is kept {self.until}; ask for it with "
+            f"`promises.get({self.promise.id!r})` or `promises.wait({self.promise.id!r})`, or poll `troth outbox list`."
+        )
 
 
 @dataclass(frozen=True, slots=True)

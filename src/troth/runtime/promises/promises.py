@@ -5,8 +5,9 @@ its delivery are written in the commit that ends the run. A kind of work that is
 owner writes the row with `open_promise`, and calls `tx.promises.settle(kind, subject, …)` in the commit that ends it.
 """
 
+import os
+import threading
 import time
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 from troth.bridge import call
 from troth.errors import MisuseError
 from troth.runtime.channels import Binding, Capability, Channel
-from troth.runtime.channels.binding import resolve
+from troth.runtime.channels.binding import resolve, turn_session
 from troth.runtime.engine import Engine, ResultTimeoutError, RunFailedError
 from troth.runtime.engine.errors import EngineClosedError, UnknownRunError
 from troth.runtime.promises.errors import (
@@ -114,6 +115,8 @@ class Promises:
         prepare: Preparing,
         default: Callable[[], Channel | None],
         retention: Retention = WEEK,
+        *,
+        must_bind: bool = False,
     ) -> None:
         self._engine = engine
         self._store = store
@@ -121,6 +124,7 @@ class Promises:
         self._prepare = prepare
         self._default = default
         self._retention = retention
+        self._must_bind = must_bind
         self._kinds: dict[str, WorkKind] = {}
 
     def register(self, kind: WorkKind) -> None:
@@ -215,6 +219,12 @@ class Promises:
 
     def _binding(self) -> Binding:
         """What this turn is bound to, as far as this runtime can keep it."""
+        if self._must_bind and turn_session() is None:
+            raise PromiseRefused(
+                f"nothing is bound in the thread {threading.current_thread().name!r}, so nobody can say whom to tell",
+                "Bind the turn with `with bind(session, channel)`. A thread that Troth did not start has no context: "
+                "start its work with `contextvars.copy_context().run`, or through `troth.bridge.call`.",
+            )
         binding = resolve(self._default())
         if binding.capability is Capability.PUSH and (
             binding.channel is None or not self._outbox.serves(binding.channel)
@@ -244,16 +254,12 @@ class Promises:
         retention: Retention | float | None,
     ) -> NewPromise:
         channel = binding.channel if binding.capability is Capability.PUSH else None
+        name, home = None, None
+        if channel is not None:
+            name, home = channel.name, self._outbox.owner_id if channel.is_local else None
+        kept = self._retention.seconds if retention is WEEK else Retention.of(retention).seconds
         return NewPromise(
-            id=promise_id,
-            session=binding.session,
-            work=kind,
-            subject=subject,
-            title=title,
-            channel=None if channel is None else channel.name,
-            home=self._outbox.owner_id if channel is not None and channel.is_local else None,
-            retention=(self._retention if retention is WEEK else Retention.of(retention)).seconds,
-            created_at=self._store.clock(),
+            promise_id, binding.session, kind, subject, title, name, home, kept, created_at=self._store.clock()
         )
 
     def _launch(self, new: NewPromise, prepared: PreparedWork) -> None:
@@ -271,12 +277,8 @@ class Promises:
         promise = Promise(self, new.id)
         if new.channel is not None:
             return Pushed(promise, new.channel)
-        until = Retention(new.retention)
-        note = (
-            f"Nobody will be told when this is done: {binding.because}. The result is kept {until}; ask for it with "
-            f"`promises.get({new.id!r})` or `promises.wait({new.id!r})`, or poll `troth outbox list`."
-        )
-        return Stored(promise, until, note)
+        usual = self._retention
+        return Stored(promise, usual if usual.seconds == new.retention else Retention(new.retention), binding.because)
 
     # Asking
 
@@ -399,4 +401,5 @@ def _taken(promise_id: str) -> MisuseError:
 
 
 def _new_id() -> str:
-    return f"p-{uuid.uuid4().hex[:16]}"
+    # What is made one after the other lies on the same pages of the store: a random beginning would touch all of them.
+    return f"p-{time.time_ns() // 1_000_000:011x}{os.urandom(8).hex()}"

@@ -45,13 +45,13 @@ class CheckedCallable:
         """Those of `offered` that it has parameters for."""
         return {name: value for name, value in offered.items() if self.takes is None or name in self.takes}
 
-    def surplus(self, given: Iterable[str]) -> list[str]:
-        """Names in `given` that it does not take."""
-        return [] if self.takes is None else sorted(set(given) - self.takes)
+    def surplus(self, names: Iterable[str]) -> list[str]:
+        """Names in `names` that it does not take."""
+        return [] if self.takes is None else sorted(set(names) - self.takes)
 
-    def missing(self, given: Iterable[str]) -> list[str]:
-        """Names that it needs and that are not in `given`."""
-        return sorted(self.needs - set(given))
+    def missing(self, names: Iterable[str]) -> list[str]:
+        """Names that it needs and that are not in `names`."""
+        return sorted(self.needs - set(names))
 
 
 def judge(call: Callable[..., object], name: str) -> CheckedCallable:
@@ -91,12 +91,20 @@ def _parameters(call: Callable[..., object], name: str) -> tuple[frozenset[str] 
         parameters = list(inspect.signature(call).parameters.values())
     except (ValueError, TypeError):  # some functions written in C do not say
         return None, frozenset(), frozenset()
-    by_name = [one for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
-    needs = frozenset(one.name for one in by_name if one.default is one.empty)
-    by_position = [one.name for one in parameters if one.kind is one.POSITIONAL_ONLY and one.default is one.empty]
+    by_name = [
+        parameter
+        for parameter in parameters
+        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+    ]
+    needs = frozenset(parameter.name for parameter in by_name if parameter.default is parameter.empty)
+    by_position = [
+        parameter.name
+        for parameter in parameters
+        if parameter.kind is parameter.POSITIONAL_ONLY and parameter.default is parameter.empty
+    ]
     if by_position:
-        what = f"{name} takes `{by_position[0]}` by position only, and arguments are given by name"
-        raise WrongColorError(what, "Remove the `/` from its signature, or wrap it.")
-    names = frozenset(one.name for one in by_name)
-    takes_any = any(one.kind is one.VAR_KEYWORD for one in parameters)
+        problem = f"{name} takes `{by_position[0]}` by position only, and arguments are given by name"
+        raise WrongColorError(problem, "Remove the `/` from its signature, or wrap it.")
+    names = frozenset(parameter.name for parameter in by_name)
+    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
     return None if takes_any else names, needs, names

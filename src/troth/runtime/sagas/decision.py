@@ -34,10 +34,12 @@ def decide(saga: Saga) -> Generator[Step, Any, SagaOutcome]:
                 happened.append(_undoable(step, undo_names, arguments, None))
             failure = failure_of(step.name, error)
             break
-        except RunCancelledError:
+        except RunCancelledError as cancelled:
             was_cancelled = True
-            happened.append(_undoable(step, undo_names, arguments, None))
-            failure = StepFailed(step.name, "RunCancelledError", "the saga was cancelled while this step was at work")
+            if cancelled.has_begun:
+                happened.append(_undoable(step, undo_names, arguments, None))
+            when = "while this step was at work" if cancelled.has_begun else "before this step began"
+            failure = StepFailed(step.name, "RunCancelledError", f"the saga was cancelled {when}")
             break
         happened.append(_undoable(step, undo_names, arguments, results[step.name]))
     if failure is None:
@@ -47,7 +49,7 @@ def decide(saga: Saga) -> Generator[Step, Any, SagaOutcome]:
         _state(rollback, was_cancelled=was_cancelled),
         done=tuple(results),
         undone=rollback.undone,
-        kept=rollback.kept,
+        kept=rollback.without_undo,
         failed=failure,
         not_undone=rollback.failed,
         results=results,
@@ -71,8 +73,8 @@ def _undoable(
     if step.undo is None:
         return Undoable(step.name, None)
     action, retry, timeout = step.undo.action, step.undo.retry, step.undo.timeout
-    given = undo_arguments(action, arguments, result)
-    return Undoable(step.name, undo_step(undo_names[step.name], action, given, retry=retry, timeout=timeout))
+    passed = undo_arguments(action, arguments, result)
+    return Undoable(step.name, undo_step(undo_names[step.name], action, passed, retry=retry, timeout=timeout))
 
 
 def _ask(name: str, tried: Tried, arguments: Mapping[str, object]) -> Step:

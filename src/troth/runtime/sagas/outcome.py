@@ -55,7 +55,7 @@ class SagaOutcome:
         lines.append(f"undone: {', '.join(self.undone) or 'nothing'}")
         if self.kept:
             lines.append(f"kept, having no undo: {', '.join(self.kept)}")
-        lines += [f"NOT undone: {left.step}, because its undo failed with {left}" for left in self.not_undone]
+        lines += [f"NOT undone: {failure.step}, because its undo failed with {failure}" for failure in self.not_undone]
         return "\n".join(lines)
 
 

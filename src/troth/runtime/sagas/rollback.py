@@ -47,7 +47,7 @@ class Rollback:
     """What came of undoing: the steps undone, those without an undo, and those that resist."""
 
     undone: tuple[str, ...] = ()
-    kept: tuple[str, ...] = ()
+    without_undo: tuple[str, ...] = ()
     failed: tuple[StepFailed, ...] = ()
     was_cancelled: bool = False
     """Whether the run was asked to end meanwhile: what was undone is undone, and whoever goes on has to end."""
@@ -58,18 +58,18 @@ class Rollback:
         return not self.failed
 
 
-def roll_back(done: Sequence[Undoable]) -> Generator[Step, Any, Rollback]:
-    """Undo `done`, given in the order it was done. Each undo is asked for once; a replay is given its recorded answer.
+def roll_back(completed: Sequence[Undoable]) -> Generator[Step, Any, Rollback]:
+    """Undo `completed`, in reverse order. Each undo is asked for once; a replay is given its recorded answer.
 
     A request to cancel is not heeded here: stopping half-way would leave exactly the state that undoing is to prevent.
     """
     undone: list[str] = []
-    kept: list[str] = []
+    without_undo: list[str] = []
     failed: list[StepFailed] = []
     was_cancelled = False
-    for step in reversed(done):
+    for step in reversed(completed):
         if step.undo is None:
-            kept.append(step.step)
+            without_undo.append(step.step)
             continue
         try:
             was_cancelled |= yield from _insist(step.undo)
@@ -77,7 +77,7 @@ def roll_back(done: Sequence[Undoable]) -> Generator[Step, Any, Rollback]:
             failed.append(failure_of(step.step, error))
         else:
             undone.append(step.step)
-    return Rollback(tuple(undone), tuple(kept), tuple(failed), was_cancelled)
+    return Rollback(tuple(undone), tuple(without_undo), tuple(failed), was_cancelled)
 
 
 def _insist(ask: Step) -> Generator[Step, Any, bool]:

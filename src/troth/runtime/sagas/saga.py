@@ -87,19 +87,21 @@ class Saga:
         _check_name(self.name, name)
         if name in self._steps:
             raise MisuseError(f"The saga {self.name!r} already has a step {name!r}. Give this one another name.")
-        given = dict(arguments or {})
-        for value in given.values():
+        step_arguments = dict(arguments or {})
+        for value in step_arguments.values():
             if isinstance(value, ResultOf) and value.step not in self._steps:
                 raise MisuseError(
                     f"The step {name!r} needs the result of {value.step!r}, which is no earlier step of this saga.\n"
                     f"Earlier steps: {', '.join(map(repr, self._steps)) or 'none'}."
                 )
-        done = _tried(do, f"`do` of {name!r}", retry, timeout)
-        _refuse(f"The `do` of step {name!r}", done.action.surplus(given), done.action.missing(given))
-        undone = None if undo is None else _tried(undo, f"`undo` of {name!r}", undo_retry, undo_timeout)
-        if undone is not None:
-            _refuse(f"The `undo` of step {name!r}", [], undone.action.missing({*given, "result"}))
-        self._steps[name] = SagaStep(name, done, undone, given)
+        do_call = _tried(do, f"`do` of {name!r}", retry, timeout)
+        _refuse(
+            f"The `do` of step {name!r}", do_call.action.surplus(step_arguments), do_call.action.missing(step_arguments)
+        )
+        undo_call = None if undo is None else _tried(undo, f"`undo` of {name!r}", undo_retry, undo_timeout)
+        if undo_call is not None:
+            _refuse(f"The `undo` of step {name!r}", [], undo_call.action.missing({*step_arguments, "result"}))
+        self._steps[name] = SagaStep(name, do_call, undo_call, step_arguments)
         return self
 
 
@@ -108,11 +110,11 @@ def _check_name(saga: str, name: object) -> None:
         raise MisuseError(f"A step of the saga {saga!r} is named {name!r}; give it a text to be told by.")
 
 
-def _tried(call: Callable[..., object], what: str, retry: Retry | int, timeout: float | None) -> Tried:
-    check_seconds(f"timeout of {what}".replace("`", ""), timeout)
+def _tried(call: Callable[..., object], title: str, retry: Retry | int, timeout: float | None) -> Tried:
+    check_seconds(f"timeout of {title}".replace("`", ""), timeout)
     if timeout is not None and not 0 < timeout < float("inf"):
-        raise MisuseError(f"The timeout of {what} is {timeout!r}. Give more than 0 s, or None for no limit.")
-    return Tried(judge(call, what), _policy(retry), timeout)
+        raise MisuseError(f"The timeout of {title} is {timeout!r}. Give more than 0 s, or None for no limit.")
+    return Tried(judge(call, title), _policy(retry), timeout)
 
 
 def _policy(retry: Retry | int) -> Retry:
@@ -122,8 +124,8 @@ def _policy(retry: Retry | int) -> Retry:
     return ONCE if retry == 1 else Retry(attempts=retry)
 
 
-def _refuse(what: str, surplus: list[str], missing: list[str]) -> None:
+def _refuse(subject: str, surplus: list[str], missing: list[str]) -> None:
     if surplus:
-        raise MisuseError(f"{what} does not take {surplus[0]!r}, which the step's arguments have.\nNothing ran.")
+        raise MisuseError(f"{subject} does not take {surplus[0]!r}, which the step's arguments have.\nNothing ran.")
     if missing:
-        raise MisuseError(f"{what} needs {missing[0]!r}, which the step is not given.\nNothing ran.")
+        raise MisuseError(f"{subject} needs {missing[0]!r}, which the step is not given.\nNothing ran.")

@@ -16,15 +16,15 @@ __all__ = ["undo_arguments", "undo_names_of", "undo_step"]
 def undo_names_of(steps: Iterable[str]) -> dict[str, str]:
     """The name under which the undo of each step is recorded: `undo a`, unless a step or another undo is called so."""
     names = list(steps)
-    taken = set(names)
-    found: dict[str, str] = {}
+    used = set(names)
+    undo_names: dict[str, str] = {}
     for name in names:
         inner = name
-        while f"undo {inner}" in taken:
+        while f"undo {inner}" in used:
             inner = f"({inner})"
-        found[name] = f"undo {inner}"
-        taken.add(found[name])
-    return found
+        undo_names[name] = f"undo {inner}"
+        used.add(undo_names[name])
+    return undo_names
 
 
 def undo_arguments(action: CheckedCallable, inputs: Mapping[str, object], output: object) -> dict[str, object]:

@@ -3,6 +3,7 @@
 from troth.runtime.store import commit_point
 
 __all__ = [
+    "ACT",
     "ACT_REFUSE",
     "ANCHOR_EVENT",
     "ANSWER_ASK",
@@ -24,6 +25,7 @@ JOIN = commit_point("session.join", "a member, the session's state, and the audi
 STATE = commit_point("session.state", "a session's new state and the audit entry")
 MEMBER = commit_point("session.member", "what changes of a member, and the audit entry")
 RECORD = commit_point("session.record", "a note, what is left of the member's rate, and the audit entry")
+ACT = commit_point("session.act", "an act as a run, the beginning of its step, and the audit entry")
 WORK = commit_point("session.work", "that something goes on for a member, and the audit entry")
 TOOL = commit_point("session.tool", "which calls of tools are made and which are refused, as audit entries")
 WORKSPACE = commit_point("session.workspace", "a change of the texts and the audit entry")

@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 
 from troth.runtime.engine.commands import Step
 from troth.runtime.engine.invoke.outcome import Outcome
+from troth.runtime.sessions.errors import HookFailedError
 from troth.runtime.sessions.gate import Refusal, current_ring
 from troth.runtime.sessions.governance import Governance
+from troth.runtime.sessions.hooks import Hook
 from troth.runtime.sessions.policy import Answer, LoadedPolicy, PolicyRequest, answer_of
 from troth.runtime.store import Transaction
 from troth.runtime.store.session_rows import AskRow
@@ -18,9 +20,11 @@ __all__ = [
     "Ask",
     "Consent",
     "arguments_of",
+    "ask_now",
     "consult",
     "decide",
     "digest_of_arguments",
+    "judge_by_policy",
     "open_ask",
     "refusal_by_policy",
 ]
@@ -96,6 +100,19 @@ def consult(
     return Step("policy", partial(policy.call, request), timeout=_LIMIT)
 
 
+def ask_now(
+    governance: Governance, session: str, agent: str, action: str, kind: str, arguments: Mapping[str, Any]
+) -> object:
+    """What a policy that is user code says, asked here and before the commit; nothing if there is nobody to ask so."""
+    step = consult(governance, session, agent, action, kind, arguments)
+    if step is None:
+        return None
+    try:
+        return Outcome("done", Hook("policy", step.call, _LIMIT).ask())
+    except HookFailedError as failed:
+        return Outcome("failed", error=failed)
+
+
 def decide(
     governance: Governance,
     tx: Transaction,
@@ -123,6 +140,21 @@ def _answer(policy: LoadedPolicy, opinion: object) -> Answer:
         return answer_of(opinion.value)
     except Exception as wrong:  # noqa: BLE001  whatever it is, it is no answer
         return Answer("deny", str(wrong))
+
+
+def judge_by_policy(
+    governance: Governance, tx: Transaction, what: str, request: PolicyRequest, opinion: object, now: float
+) -> Refusal | dict[str, Any]:
+    """What cannot wait for people: a refusal, which is an audit entry of this commit, or what to tell in the entry."""
+    consent = decide(governance, tx, request, opinion)
+    if consent is None:
+        return {}
+    told = {"policy": consent.to_json()}
+    if consent.answer.word in ("allow", "log"):
+        return told
+    refusal = refusal_by_policy(what, request, consent)
+    governance.refuse(tx, request.session, request.agent, what, refusal, now, told)
+    return refusal
 
 
 def open_ask(

@@ -5,13 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from troth.runtime.conversations import log
-from troth.runtime.engine.invoke.outcome import Outcome
 from troth.runtime.sessions.commit_points import TOOL
-from troth.runtime.sessions.consent import consult, decide, refusal_by_policy
-from troth.runtime.sessions.errors import HookFailedError
+from troth.runtime.sessions.consent import ask_now, judge_by_policy
 from troth.runtime.sessions.gate import Refusal, check_standing
 from troth.runtime.sessions.governance import Governance
-from troth.runtime.sessions.hooks import Hook
 from troth.runtime.sessions.policy import PolicyRequest
 from troth.runtime.sessions.ring import Ring
 from troth.runtime.store import Transaction
@@ -80,7 +77,10 @@ class ConversationGate:
         Which tool has no action of its name needs the standard ring. What was refused is told to the model.
         """
         arguments = [_arguments(call.arguments) for call in calls]
-        opinions = [self._ask(call, given) for call, given in zip(calls, arguments, strict=True)]
+        opinions = [
+            ask_now(self._governance, self.session, self._agent, call.name, "tool", given)
+            for call, given in zip(calls, arguments, strict=True)
+        ]
 
         def work(tx: Transaction, now: float) -> dict[int, str]:
             refused = {}
@@ -94,16 +94,6 @@ class ConversationGate:
 
         return self._governance.commit(TOOL, work)
 
-    def _ask(self, call: PendingCall, arguments: Mapping[str, Any]) -> object:
-        """What a policy that is user code says, as the outcome of a step."""
-        step = consult(self._governance, self.session, self._agent, call.name, "tool", arguments)
-        if step is None:
-            return None
-        try:
-            return Outcome("done", Hook("policy", step.call, step.timeout or 5.0).ask())
-        except HookFailedError as failed:
-            return Outcome("failed", error=failed)
-
     def _judge(
         self, tx: Transaction, call: PendingCall, arguments: Mapping[str, Any], opinion: object, now: float
     ) -> Refusal | None:
@@ -114,14 +104,10 @@ class ConversationGate:
         data: dict[str, Any] = {"conversation": self._id, "step": call.name, "at": str(call.place), "ring": ring}
         data["arguments"] = call.arguments
         request = PolicyRequest(self.session, self._agent, call.name, "tool", ring, arguments)
-        consent = decide(governance, tx, request, opinion)
-        if consent is not None:
-            data["policy"] = consent.to_json()
-            if consent.answer.word not in ("allow", "log"):
-                refusal = refusal_by_policy(what, request, consent)
-                governance.refuse(tx, self.session, self._agent, what, refusal, now, {"policy": data["policy"]})
-                return refusal
-        governance.trail.add(tx, self.session, self._agent, "tool.begun", data, now)
+        answer = judge_by_policy(governance, tx, what, request, opinion, now)
+        if isinstance(answer, Refusal):
+            return answer
+        governance.trail.add(tx, self.session, self._agent, "tool.begun", {**data, **answer}, now)
         return None
 
 

@@ -164,17 +164,25 @@ class Governance:
         kind: str,
         data: Mapping[str, Any] | str,
         then: Callable[[Transaction, float], Any] | None = None,
+        ask: Callable[[Transaction, int, float], Refusal | Mapping[str, Any]] | None = None,
     ) -> Any:
         """Judge, do and audit something in one commit. `then` does it, and may answer with a refusal of its own.
 
-        `data` goes into the entry: a mapping, or what is JSON text already.
+        `data` goes into the entry: a mapping, or what is JSON text already. `ask` asks the policy, with the ring: it
+        writes down a refusal itself, or answers what else is to be told.
         """
         text = data if isinstance(data, str) else encode(data, f"audit entry {kind!r}")
 
         def work(tx: Transaction, now: float) -> Any:
+            nonlocal text
             ring = self.judge(tx, session, agent, what, needed, now)
             if isinstance(ring, Refusal):
                 return ring
+            if ask is not None and not isinstance(data, str):
+                told = ask(tx, ring, now)
+                if isinstance(told, Refusal):
+                    return told
+                text = encode({**data, "ring": ring, **told}, f"audit entry {kind!r}")
             answer = None if then is None else then(tx, now)
             if isinstance(answer, Refusal):
                 self.refuse(tx, session, agent, what, answer, now)

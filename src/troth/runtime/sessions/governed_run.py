@@ -74,6 +74,9 @@ class SessionGovernor:
         """What is asked before the commit: whether the arguments are allowed, and a policy that is user code."""
         if step.is_undo:
             return None
+        policy = self._governance.policy_now(self._session)
+        if self._check is None and (policy is None or policy.is_table):
+            return None  # there is nobody to ask before the commit
         arguments = arguments_of(step.recorded)
         refusal = None if self._check is None else self._check(self._session, arguments)
         if refusal is not None:
@@ -215,8 +218,9 @@ def _perform(
         if error.is_outcome_unknown:
             yield from _take_back(governance.store, action, inputs)
         raise
-    except RunCancelledError:
-        yield from _take_back(governance.store, action, inputs)
+    except RunCancelledError as cancelled:
+        if cancelled.has_begun:
+            yield from _take_back(governance.store, action, inputs)
         raise
     return answer
 

@@ -8,11 +8,12 @@
     hypervisor.kill(session, "agent-1", reason="it deploys too much")
 
 Wholly sync: a call has done its work when it returns. Every rule is one short commit. What waits for user code (`kill`,
-`terminate`, the hooks) is awaited on a loop with `await bridge.call(hypervisor.kill, …)`.
+`terminate`, the hooks) is awaited on a loop with `await bridge.call(lambda: hypervisor.kill(…))`.
 """
 
 import contextlib
 import json
+import logging
 import os
 import threading
 import uuid
@@ -37,7 +38,7 @@ from troth.runtime.sessions.audit.key import find_key
 from troth.runtime.sessions.audit.trail import Trail
 from troth.runtime.sessions.audit.verify import AuditVerdict, verify_trail
 from troth.runtime.sessions.checks import check_id, check_number, check_text
-from troth.runtime.sessions.commit_points import ANSWER_ASK, CREATE, END, JOIN, KILL, MEMBER, STATE, WORK
+from troth.runtime.sessions.commit_points import ACT, ANSWER_ASK, CREATE, END, JOIN, KILL, MEMBER, STATE, WORK
 from troth.runtime.sessions.config import SessionConfig
 from troth.runtime.sessions.consent import Ask
 from troth.runtime.sessions.conversing import ConversationGate
@@ -62,6 +63,7 @@ from troth.runtime.sessions.ring import Ring, ring_of
 from troth.runtime.sessions.session import MemberView, Session, view_of
 from troth.runtime.sessions.state import SessionState, check_state
 from troth.runtime.store import Store, Transaction, open_store
+from troth.runtime.store.maintenance_thread import MaintenanceThread
 from troth.runtime.store.open import is_store
 from troth.runtime.store.session_rows import AskRow, AuditRow, KillRow, MemberRow, SessionRow, SessionRows
 from troth.runtime.workflows.execute.failures import check_inputs
@@ -73,7 +75,9 @@ from troth.runtime.workflows.registry import Runnable, WorkflowRegistry
 
 __all__ = ["Hypervisor"]
 
+log = logging.getLogger("troth.sessions")
 _TICK = 0.25  # seconds between looks for sessions whose time is up: they end within one
+_PATIENCE = 5.0  # seconds that a look which is under way gets to end when the hypervisor is closed
 _ELEVATION: Mapping[Ring, float] = {Ring.ROOT: 0.95, Ring.PRIVILEGED: 0.85, Ring.STANDARD: 0.5}
 """The score that an elevation to each ring needs."""
 _LONGEST_ELEVATION = 3600.0
@@ -149,7 +153,9 @@ class Hypervisor:
         for run in runs:
             self._know(run)
         self.engine.__enter__()
-        self._stop_ticking = self.store.chore(_TICK, self._tick)
+        self._keeper = MaintenanceThread("troth-sessions")
+        self._is_ticking = False
+        self._stop_ticking = self.store.chore(_TICK, self._tick_soon)
 
     # What is known here
 
@@ -245,6 +251,11 @@ class Hypervisor:
             return row
 
         return view_of(self.governance.commit(CREATE, work), [], self.store.clock())
+
+    @property
+    def actions(self) -> Mapping[str, Action]:
+        """The actions that are registered, by name."""
+        return self._actions
 
     def get(self, session: Session | str) -> Session | None:
         """A session as it is now; nothing if there is none of that id."""
@@ -531,20 +542,25 @@ class Hypervisor:
 
     # Acting
 
-    def perform_act(self, session_id: str, agent: str, name: str, inputs: Mapping[str, Any]) -> Any:
-        """Have an action performed for a member; see `Member.act`."""
+    def perform_act(
+        self, session_id: str, agent: str, name: str, inputs: Mapping[str, Any], *, run_id: str | None = None
+    ) -> Any:
+        """Have an action performed for a member; see `Member.act`. With the id of an earlier act it is done once."""
         action = self._actions.get(name)
         if action is None:
             raise self._unknown_action(name)
-        for wrong, why in ((action.call.surplus(inputs), "does not take"), (action.call.missing(inputs), "needs")):
-            if wrong:
-                raise MisuseError(f"The action {name!r} {why} {wrong[0]!r}. Nothing was done.")
-        self._trail.check_strict()
+        if action.call.takes is None or inputs.keys() ^ action.call.takes:  # else it takes and gets the same
+            for wrong, why in ((action.call.surplus(inputs), "does not take"), (action.call.missing(inputs), "needs")):
+                if wrong:
+                    raise MisuseError(f"The action {name!r} {why} {wrong[0]!r}. Nothing was done.")
+        if self._trail.is_strict:
+            self._trail.check_strict()
         # Ids that grow: rows that are written one after the other then lie side by side in the file.
-        run_id = f"act-{int(self.store.clock() * 1000):013}-{uuid.uuid4().hex[:12]}"
+        run_id = run_id or f"act-{int(self.store.clock() * 1000):013}-{os.urandom(6).hex()}"
         with self.governance.anchoring(run_id):
             try:
-                return self.engine.run(f"session act {name}", session_id, agent, dict(inputs), run_id=run_id)
+                args = (session_id, agent, dict(inputs))
+                return self.engine.run_short(ACT, f"session act {name}", *args, run_id=run_id)
             except RunFailedError as failed:
                 refusal = refusal_of(failed.error)
                 if refusal is not None:
@@ -803,6 +819,20 @@ class Hypervisor:
 
         self.governance.commit(END, work)
 
+    def _tick_soon(self) -> None:
+        """Look around on a thread of our own: an anchor is user code, and one that hangs is not to stop the store's."""
+        if not self._is_ticking:
+            self._is_ticking = True
+            self._keeper.soon(self._tick_once)
+
+    def _tick_once(self) -> None:
+        try:
+            self._tick()
+        except MisuseError as closed:
+            log.debug("The store was closed in the middle of a look: %s", closed)
+        finally:
+            self._is_ticking = False
+
     def _tick(self) -> None:
         """End sessions whose time is up, archive those in which nothing goes on any more, and catch up the anchor."""
         if self._is_closed:
@@ -844,6 +874,7 @@ class Hypervisor:
             return
         self._is_closed = True
         self._stop_ticking()
+        self._keeper.close(_PATIENCE)
         if self._conversations is not None:
             self._conversations.close()
         self.engine.close()

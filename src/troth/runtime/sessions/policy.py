@@ -38,7 +38,11 @@ _EXPIRES = 3600.0  # seconds in which a person can answer
 
 
 class PolicyRequest(NamedTuple):
-    """Who wants to do what, in which ring and with which arguments. `kind` is `act`, `step` or `tool`."""
+    """Who wants to do what, in which ring and with which arguments. `kind` is `act`, `step`, `tool` or `write`.
+
+    A write changes the workspace: `action` is `workspace.write`, say, and the arguments tell the path and how many
+    `characters` the text has.
+    """
 
     session: str
     agent: str

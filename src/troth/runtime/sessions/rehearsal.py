@@ -1,4 +1,4 @@
-"""Tell which of the acts that are already recorded a policy would not have allowed.
+"""Tell which of the acts and writes that are already recorded a policy would not have allowed.
 
 Nothing is written, and nothing is done.
 """
@@ -9,11 +9,14 @@ from typing import Any, NamedTuple
 from troth.runtime.sessions.consent import arguments_of
 from troth.runtime.sessions.hooks import Hook
 from troth.runtime.sessions.policy import Answer, PolicyRequest, answer_of, load_policy
+from troth.runtime.sessions.workspace import CHANGES
 from troth.runtime.store import Store
+from troth.runtime.store.session_rows import AuditRow
 
 __all__ = ["Rehearsal", "rehearse"]
 
 _KINDS = {"act.begun": "act", "step.begun": "step", "tool.begun": "tool"}
+_CHANGES = {kind: action for action, kind in CHANGES.items()}
 _PAGE = 1000
 
 
@@ -49,19 +52,17 @@ class Rehearsal(NamedTuple):
 
 
 def rehearse(store: Store, target: object, session: str | None = None) -> Rehearsal:
-    """Ask a policy about every act that has begun in this store, or in one of its sessions."""
+    """Ask a policy about every act and every write that is recorded in this store, or in one of its sessions."""
     policy = load_policy(target)
     hook = Hook("policy", policy.call, 5.0)
+    kinds = [*_KINDS, *_CHANGES]
     count, differing, after = 0, [], 0
     while True:
         rows = store.read_sessions(
-            lambda rows, after=after: rows.audit(after=after, limit=_PAGE, session=session, kinds=_KINDS)  # type: ignore[misc]
+            lambda rows, after=after: rows.audit(after=after, limit=_PAGE, session=session, kinds=kinds)  # type: ignore[misc]
         )
         for row in rows:
-            data = json.loads(row.data)
-            request = PolicyRequest(
-                row.session, row.agent, data["step"], _KINDS[row.kind], data.get("ring", 3), _arguments(data)
-            )
+            request = _request(row)
             answer = answer_of(policy.call(request) if policy.is_table else hook.ask(request))
             count += 1
             if answer.word in ("deny", "ask"):
@@ -69,6 +70,16 @@ def rehearse(store: Store, target: object, session: str | None = None) -> Rehear
         if len(rows) < _PAGE:
             return Rehearsal(count, differing)
         after = rows[-1].seq
+
+
+def _request(row: AuditRow) -> PolicyRequest:
+    """What a policy is asked about an entry."""
+    data = json.loads(row.data)
+    ring = data.get("ring", 3)
+    if row.kind in _CHANGES:
+        arguments = {name: value for name, value in data.items() if name not in ("ring", "policy")}
+        return PolicyRequest(row.session, row.agent, _CHANGES[row.kind], "write", ring, arguments)
+    return PolicyRequest(row.session, row.agent, data["step"], _KINDS[row.kind], ring, _arguments(data))
 
 
 def _arguments(data: dict[str, Any]) -> dict[str, Any]:

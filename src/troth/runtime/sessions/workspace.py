@@ -3,20 +3,31 @@
 import json
 import posixpath
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from troth.errors import MisuseError
 from troth.runtime.sessions.checks import check_id
 from troth.runtime.sessions.commit_points import WORKSPACE
+from troth.runtime.sessions.consent import ask_now, judge_by_policy
 from troth.runtime.sessions.errors import WorkspacePathError
 from troth.runtime.sessions.gate import Refusal
 from troth.runtime.sessions.governance import Governance
+from troth.runtime.sessions.policy import PolicyRequest
 from troth.runtime.sessions.ring import Ring
 from troth.runtime.store import Transaction
 from troth.runtime.store.session_rows import FileRow
 
-__all__ = ["Workspace", "resolve"]
+__all__ = ["CHANGES", "Workspace", "resolve"]
+
+CHANGES = {
+    "workspace.write": "workspace.written",
+    "workspace.delete": "workspace.deleted",
+    "workspace.permit": "workspace.permitted",
+    "workspace.snapshot": "workspace.snapshot",
+    "workspace.restore": "workspace.restored",
+}
+"""What a policy is asked about, and the audit entry that tells of it."""
 
 
 def resolve(root: str, path: object) -> str:
@@ -35,7 +46,9 @@ class Workspace:
     """The texts of a session as one member sees them. Every change is judged and audited in the commit that makes it.
 
     Whoever writes a text first owns it. Everybody may read it and every member of ring 2 or better may write it, until
-    its owner or somebody of ring 1 says otherwise with `permit`.
+    its owner or somebody of ring 1 says otherwise with `permit`. The session's policy is asked before every change, as
+    `workspace.write`, `workspace.delete`, `workspace.permit`, `workspace.snapshot` and `workspace.restore`. A policy
+    that is a function of yours is waited for, so on a loop call these with `await bridge.call(workspace.write, …)`.
     """
 
     def __init__(self, governance: Governance, session: str, agent: str) -> None:
@@ -106,7 +119,7 @@ class Workspace:
             return None
 
         data = {"path": real, "characters": len(text)}
-        self._perform(f"writing {real}", Ring.STANDARD, "workspace.written", data, then)
+        self._perform(f"writing {real}", Ring.STANDARD, "write", data, then)
         return real
 
     def delete(self, path: str) -> bool:
@@ -120,7 +133,7 @@ class Workspace:
             tx.sessions.delete_file(self._session, real)
             return row is not None
 
-        return bool(self._perform(f"deleting {real}", Ring.STANDARD, "workspace.deleted", {"path": real}, then))
+        return bool(self._perform(f"deleting {real}", Ring.STANDARD, "delete", {"path": real}, then))
 
     def list(self, below: str = ".") -> "list[str]":
         """The paths of the texts below a folder."""
@@ -150,7 +163,7 @@ class Workspace:
             return None
 
         data: dict[str, object] = {"path": real, "readers": lists[0], "writers": lists[1]}
-        self._perform(f"the permissions of {real}", Ring.STANDARD, "workspace.permitted", data, then)
+        self._perform(f"the permissions of {real}", Ring.STANDARD, "permit", data, then)
 
     def snapshot(self, name: str | None = None) -> str:
         """Keep all texts as they are under a name, which is the answer."""
@@ -163,7 +176,7 @@ class Workspace:
                 return Refusal("snapshot", "There is no text to keep. Nothing was kept.")
             return None
 
-        self._perform("a snapshot", Ring.STANDARD, "workspace.snapshot", {"snapshot": name}, then)
+        self._perform("a snapshot", Ring.STANDARD, "snapshot", {"snapshot": name}, then)
         return name
 
     def restore(self, name: str) -> int:
@@ -175,12 +188,21 @@ class Workspace:
                 return Refusal("snapshot", f"There is no snapshot {name!r}. Nothing was changed.")
             return tx.sessions.restore_snapshot(self._session, name)
 
-        return int(self._perform("a restore", Ring.PRIVILEGED, "workspace.restored", {"snapshot": name}, then))
+        return int(self._perform("a restore", Ring.PRIVILEGED, "restore", {"snapshot": name}, then))
 
     def _perform(
-        self, what: str, ring: Ring, kind: str, data: dict[str, object], then: Callable[[Transaction, float], Any]
+        self, what: str, ring: Ring, verb: str, data: dict[str, object], then: Callable[[Transaction, float], Any]
     ) -> Any:
-        return self._governance.perform(WORKSPACE, self._session, self._agent, what, ring, kind, data, then)
+        """Judge a change by ring, rate and policy, make it, and audit it, in one commit. The policy is told `data`."""
+        governance, session, agent, action = self._governance, self._session, self._agent, f"workspace.{verb}"
+        opinion = ask_now(governance, session, agent, action, "write", data)
+
+        def ask(tx: Transaction, number: int, now: float) -> Refusal | Mapping[str, Any]:
+            request = PolicyRequest(session, agent, action, "write", number, data)
+            return judge_by_policy(governance, tx, what, request, opinion, now)
+
+        kind = CHANGES[action]
+        return governance.perform(WORKSPACE, session, agent, what, ring, kind, data, then, ask)
 
 
 def _may(who: str | None, owner: str, agent: str) -> bool:

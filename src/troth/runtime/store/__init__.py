@@ -10,6 +10,7 @@ one another, `failpoints.py` how a test stops a process at any commit.
 """
 
 from troth.runtime.store.errors import (
+    CursorTrimmedError,
     DamagedStoreError,
     LeaseLostError,
     NewerStoreError,
@@ -43,6 +44,7 @@ from troth.runtime.store.sqlite import SqliteStore
 __all__ = [
     "Attempt",
     "CommitPoint",
+    "CursorTrimmedError",
     "DamagedStoreError",
     "Event",
     "Follower",

@@ -10,7 +10,8 @@ RunError
 │   ├── StoreBusyError    another process kept the file locked for too long
 │   ├── ReadOnlyStoreError  the file can be looked at, and not written
 │   └── DamagedStoreError what is kept of one run, step or stream cannot be read any more
-└── LeaseLostError        another owner has taken over; nothing was written
+├── LeaseLostError        another owner has taken over; nothing was written
+└── CursorTrimmedError    the entries that follow a cursor were cut off from the stream
 """
 
 import sqlite3
@@ -18,6 +19,7 @@ import sqlite3
 from troth.errors import MisuseError, RunError
 
 __all__ = [
+    "CursorTrimmedError",
     "DamagedStoreError",
     "LeaseLostError",
     "NewerStoreError",
@@ -88,3 +90,19 @@ class DamagedStoreError(StoreError):
 
 class LeaseLostError(RunError):
     """Somebody else owns the run or the conversation now, so nothing was written."""
+
+
+class CursorTrimmedError(RunError):
+    """Entries after a reader's cursor were cut off from the stream. `after` is the cursor, `first` what is left."""
+
+    def __init__(self, stream: str, after: int, first: int) -> None:
+        super().__init__(
+            f"The entries {after + 1} to {first - 1} of the stream {stream!r} are gone: it was trimmed.\n"
+            f"Go on with entry {first}, or read anew what the stream is about."
+        )
+        self.stream = stream
+        self.after = after
+        self.first = first
+
+    def __reduce__(self) -> tuple[type["CursorTrimmedError"], tuple[str, int, int]]:
+        return CursorTrimmedError, (self.stream, self.after, self.first)

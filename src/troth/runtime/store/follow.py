@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Self
 
+from troth.runtime.store.errors import CursorTrimmedError
 from troth.runtime.store.notifications import Notifier
 from troth.runtime.store.port import Store
 from troth.runtime.store.records import Event, HistoryEntry
@@ -15,7 +16,8 @@ __all__ = ["Follower", "HistoryFollower"]
 class Follower:
     """A reader of one stream. `cursor` is the number of the last entry it gave out: start a new one there to go on.
 
-    `take` blocks its thread, `atake` waits on its loop; both mean the same. One caller at a time.
+    `take` blocks its thread, `atake` waits on its loop; both mean the same. One caller at a time. Where entries after
+    the cursor were cut off from the stream, they raise `CursorTrimmedError`, once, and then go on with what is left.
     """
 
     def __init__(self, store: Store, stream: str, *, after: int = 0, page: int = 500) -> None:
@@ -45,6 +47,9 @@ class Follower:
 
     def _next(self) -> Sequence[Event]:
         events = self._store.events(self.stream, after=self.cursor, limit=self._page)
+        if events and events[0].seq != self.cursor + 1:
+            after, self.cursor = self.cursor, events[0].seq - 1
+            raise CursorTrimmedError(self.stream, after, events[0].seq)
         if events:
             self.cursor = events[-1].seq
         return events

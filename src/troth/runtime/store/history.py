@@ -33,7 +33,9 @@ def fold(run_id: str, rows: Sequence[Sequence[Any]]) -> Recorded:
             continue
         place = branch, number
         if what in {"begun", "waiting"}:
-            steps[place] = [run_id, branch, number, row[9], row[7], what, row[10], row[14] or 1, row[11], row[13],
+            # The key that a step has by itself is not kept: who did it, where, and its name tell it.
+            key = f"{row[19] or run_id}:{branch}{number}:{row[7]}" if row[10] is None else row[10]
+            steps[place] = [run_id, branch, number, row[9], row[7], what, key, row[14] or 1, row[11], row[13],
                             row[12], None, None, at, None, row[17]]  # fmt: skip
             continue
         step = steps.get(place)

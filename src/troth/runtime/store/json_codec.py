@@ -18,6 +18,8 @@ __all__ = ["decode", "encode", "keep", "plain_list", "read"]
 _PLAIN = frozenset({str, int, bool, type(None)})
 _encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 decode = json.JSONDecoder().decode
+_scan = json.JSONDecoder().raw_decode  # what `decode` does where no white space is around the text, as in ours
+_SHORT = 10_000  # letters that are written down in no time
 _MOST_BITS = 2000  # of a number that may always be written down: the limit on digits cannot be set below 640
 _WORDS = {None: "null", True: "true", False: "false"}
 
@@ -27,10 +29,10 @@ def keep(value: object, what: str) -> tuple[str, Any]:
     try:
         if type(value) in _PLAIN:
             return _plain(value), value
-        text = _encode(value)
+        text = "".join(_pieces(value, 0))
     except (TypeError, ValueError, RecursionError) as cause:
         raise _refusal(value, what, cause) from None
-    back = decode(text)
+    back = _scan(text, 0)[0]
     if not _is_same(back, value):  # a tuple, which is fine, or a key that is not text, which would come back changed
         problem = _problem(value, what, ())
         if problem is not None:
@@ -71,7 +73,7 @@ def plain_list(values: tuple[object, ...]) -> str | None:
     texts = []
     for value in values:
         kind = type(value)
-        if kind is str:
+        if kind is str and len(value) <= _SHORT:  # type: ignore[arg-type]
             texts.append(encode_basestring_ascii(value))  # type: ignore[arg-type]  # it is a str, as `kind` says
         elif kind is int and value.bit_length() <= _MOST_BITS:  # type: ignore[attr-defined]  # it is an int
             texts.append(repr(value))
@@ -100,9 +102,13 @@ def read(text: str | None, what: str) -> Any:
 
 
 def _refusal(value: object, what: str, cause: Exception) -> NotJsonError:
-    if isinstance(cause, RecursionError):
+    try:
+        problem = _problem(value, what, ())
+    except RecursionError:
+        problem = None
+    if problem is None and isinstance(cause, RecursionError):
         return NotJsonError(what, what, "nested too deeply to be written down")
-    return _problem(value, what, ()) or NotJsonError(what, what, f"refused by the encoder: {cause}")
+    return problem or NotJsonError(what, what, f"refused by the encoder: {cause}")
 
 
 def _problem(value: object, path: str, above: tuple[int, ...]) -> NotJsonError | None:

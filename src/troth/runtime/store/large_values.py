@@ -10,10 +10,13 @@ from typing import Any, NamedTuple
 
 from troth.runtime.store.json_codec import keep
 
-__all__ = ["Kept", "is_large", "keep_in_parts"]
+__all__ = ["ANY_SIZE", "LARGE", "Kept", "is_large", "keep_in_parts", "keep_well"]
 
 _NODES = 2000  # values that are looked at before something counts as large
-_LETTERS = 100_000
+LARGE = 100_000
+"""Letters from which on a text is large."""
+ANY_SIZE = LARGE + 1
+"""How many letters something has of which nobody knows yet."""
 _SLICE = 1_000_000  # letters of one text that are encoded at a time
 
 
@@ -27,7 +30,7 @@ class Kept(NamedTuple):
 def is_large(value: object) -> bool:
     """Whether writing `value` down may take noticeable time. The look itself is short."""
     if isinstance(value, str):
-        return len(value) > _LETTERS
+        return len(value) > LARGE
     if not isinstance(value, dict | list | tuple):
         return False
     waiting: list[object] = [value]
@@ -41,9 +44,14 @@ def is_large(value: object) -> bool:
             if len(one) > _NODES:
                 return True
             waiting.extend(chain.from_iterable(one.items()) if isinstance(one, dict) else one)
-        if nodes > _NODES or letters > _LETTERS:
+        if nodes > _NODES or letters > LARGE:
             return True
     return False
+
+
+def keep_well(value: object, what: str) -> Kept:
+    """`keep` in whichever way is right for the size of `value`."""
+    return keep_in_parts(value, what) if is_large(value) else Kept(*keep(value, what))
 
 
 def keep_in_parts(value: object, what: str) -> Kept:

@@ -12,12 +12,13 @@ __all__ = ["LoopBatch"]
 class LoopBatch:
     """Pieces of work that one loop has asked for, and the futures of those who await them."""
 
-    __slots__ = ("_futures", "_loop", "units")
+    __slots__ = ("_futures", "_loop", "is_large", "units")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._futures: list[asyncio.Future[None]] = []
         self.units: list[Unit[Any]] = []
+        self.is_large = False
 
     def add(self, unit: Unit[Any]) -> asyncio.Future[None]:
         """One more; the future is done once the unit is settled."""

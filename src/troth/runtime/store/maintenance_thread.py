@@ -1,12 +1,15 @@
 """Do the store's chores on one thread of its own: heartbeats, checkpoints, commits that a loop gave away.
 
 One daemon thread for each open store, named `troth-store`, started when the first chore comes. A chore that raises is
-logged and stays on the list: a heartbeat that failed once must be tried again.
+logged and stays on the list: a heartbeat that failed once must be tried again. No user code runs on it: whatever holds
+it up holds up heartbeats, and news of other processes.
 """
 
 import logging
+import os
 import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable
 
@@ -15,6 +18,7 @@ from troth.runtime.store.errors import StoreError
 __all__ = ["Chore", "MaintenanceThread"]
 
 log = logging.getLogger("troth.store")
+_threads: "weakref.WeakSet[MaintenanceThread]" = weakref.WeakSet()
 
 
 class Chore:
@@ -34,6 +38,7 @@ class MaintenanceThread:
     def __init__(self, name: str) -> None:
         self._name = name
         self.after_fork()
+        _threads.add(self)
 
     def after_fork(self) -> None:
         """In the child: threads are not forked, so there is none; chores belong to whoever asked in the parent."""
@@ -118,3 +123,11 @@ class MaintenanceThread:
             return True
         thread.join(timeout)
         return not thread.is_alive()
+
+
+def _forked() -> None:
+    for thread in list(_threads):
+        thread.after_fork()
+
+
+os.register_at_fork(after_in_child=_forked)

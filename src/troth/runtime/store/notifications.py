@@ -1,4 +1,4 @@
-"""Find who waits for news of what, and tells them: at once within the process, soon across processes.
+"""Find who waits for news of what, and tell them: at once within the process, soon across processes.
 
 A commit names the topics it touched. Within the process those who listen are told right after the commit. Commits of
 other processes are noticed by looking at SQLite's change counter a few times a second, and then everybody who listens
@@ -83,14 +83,12 @@ class Notifications:
     def __init__(self, watched: Callable[[], None]) -> None:
         self._lock = threading.Lock()
         self._bells: dict[str, set[Notifier]] = {}
-        self._listening = 0
         self._watched = watched
 
     def after_fork(self) -> None:
         """In the child: whoever listened was a thread of the parent."""
         self._lock = threading.Lock()
         self._bells = {}
-        self._listening = 0
 
     @contextlib.contextmanager
     def listening(self, bell: Notifier, *topics: str) -> Iterator[Notifier]:
@@ -104,27 +102,25 @@ class Notifications:
     def add(self, bell: Notifier, topics: Iterable[str]) -> None:
         """Ring `bell` for every commit that touches one of `topics`, until it is removed."""
         with self._lock:
+            is_first = not self._bells
             for topic in topics:
                 self._bells.setdefault(topic, set()).add(bell)
-            self._listening += 1
-            is_first = self._listening == 1
         if is_first:
             self._watched()
 
     def remove(self, bell: Notifier, topics: Iterable[str]) -> None:
-        """Stop ringing `bell`."""
+        """Stop ringing `bell`. In a forked child it may be one of the parent's, which is not there any more."""
         with self._lock:
             for topic in topics:
                 bells = self._bells.get(topic, set())
                 bells.discard(bell)
                 if not bells:
                     self._bells.pop(topic, None)
-            self._listening -= 1
 
     @property
     def is_listened_to(self) -> bool:
         """Whether anybody wants to know anything."""
-        return self._listening > 0
+        return bool(self._bells)
 
     def publish(self, topics: Iterable[str]) -> None:
         """Ring for `topics`. From any thread."""

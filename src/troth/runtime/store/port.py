@@ -29,6 +29,7 @@ from troth.runtime.store.records import (
     StepRecord,
     StepState,
 )
+from troth.runtime.store.server_rows import ServerRows
 from troth.runtime.store.session_rows import SessionRows
 
 __all__ = ["Store", "Transaction"]
@@ -45,6 +46,8 @@ class Transaction(Protocol):
 
     sessions: SessionRows
     """The rows of governed sessions."""
+    server: ServerRows
+    """The rows of a server: keys, owners, requests."""
 
     @property
     def promises(self) -> PromiseRows:
@@ -197,6 +200,12 @@ class Transaction(Protocol):
     def events(self, stream: str, *, after: int = 0) -> Sequence[Event]:
         """The entries of a stream that follow number `after`, all of them."""
 
+    def trim(self, stream: str, keep: int) -> int:
+        """Cut off a stream's oldest entries but for the last `keep`. Answers how many that were."""
+
+    def trimmed(self, stream: str) -> int:
+        """The number of the last entry that was cut off from the beginning of a stream; 0 if none was."""
+
     def enroll(self, owner: Owner) -> None:
         """Write down who takes leases, and that it lives."""
 
@@ -257,8 +266,11 @@ class Store(Protocol):
         """Do `work` in a transaction and return its answer once it is kept. Blocks; may share the transaction."""
         ...
 
-    async def acommit(self, point: CommitPoint, work: Callable[[Transaction], T]) -> T:
-        """`commit` for a loop: what its tasks commit in one turn may share one transaction."""
+    async def acommit(self, point: CommitPoint, work: Callable[[Transaction], T], *, is_large: bool = False) -> T:
+        """`commit` for a loop: what its tasks commit in one turn may share one transaction.
+
+        `is_large` says that so much is written that it takes noticeable time: never on the loop's own thread.
+        """
         ...
 
     def commit_at_once(self, work: Callable[[Transaction], T]) -> tuple[T] | None:
@@ -320,8 +332,24 @@ class Store(Protocol):
         """The number of the stream's last entry; 0 if it is empty."""
         ...
 
+    def trimmed(self, stream: str) -> int:
+        """The number of the last entry that was cut off from the beginning of a stream; 0 if none was."""
+        ...
+
+    def trim(self, stream: str, keep: int) -> int:
+        """Keep only the last `keep` entries of a stream, at least one. What is left keeps its numbers.
+
+        Whoever follows the stream from further back is told so. For streams whose entries stand for themselves: what is
+        folded from its first entry on, as a conversation is, loses its beginning.
+        """
+        ...
+
     def recent_streams(self, prefix: str, limit: int) -> Sequence[str]:
         """The streams whose names begin so, those that were written to last first."""
+
+    def events_of_all(self, prefix: str, *, after: int = 0, limit: int = 1000) -> Sequence[Event]:
+        """Entries of all streams whose names begin so, with an `id` above `after`, in the order of these ids."""
+        ...
 
     def holder(self, resource: str) -> Owner | None:
         """Whoever has the lease, dead or alive."""
@@ -344,6 +372,10 @@ class Store(Protocol):
 
     def read_sessions(self, question: Callable[[SessionRows], T]) -> T:
         """The answer of `question`, which reads rows of governed sessions: each statement at one moment."""
+        ...
+
+    def read_server(self, question: Callable[[ServerRows], T]) -> T:
+        """The answer of `question`, which reads rows of a server: each statement at one moment."""
         ...
 
     def listening(self, bell: Notifier, *topics: str) -> AbstractContextManager[Notifier]:

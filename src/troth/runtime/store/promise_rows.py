@@ -1,49 +1,66 @@
-"""How promises and their deliveries are written: the statements of one open transaction.
+"""How promises are written: the statements of one open transaction.
 
-Every change of a delivery's state is a compare-and-set: it names the state, and for a lease the token, that it starts
-from, and answers whether it happened. The counts of what ended are kept beside the rows, by the same statements, so
-that they can be compared with what is still owed.
+The row of a promise is written once. The end of its work stands in the delivery that tells of it, of the kind `done`,
+so a promise without that delivery is open. A run and its promise have one id.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
-from troth.runtime.store.identity import Owner, is_alive
+from troth.errors import InternalError
+from troth.runtime.store.delivery_rows import ANY_STATE, DeliveryRows, OpenTransaction
 from troth.runtime.store.json_codec import read
 from troth.runtime.store.promise_records import (
-    DeliveryRecord,
-    DeliveryState,
     NewPromise,
     PromiseRecord,
     PromiseState,
-    Settlement,
     outbox_topic,
     promise_topic,
 )
 
-__all__ = ["OUTBOX_STREAM", "PromiseRows", "delivery_of", "promise_of"]
+__all__ = [
+    "PROMISE",
+    "PROMISES",
+    "RUN",
+    "SHORTEST",
+    "USUAL_RETENTION",
+    "PromiseRows",
+    "PromisedRun",
+    "check_promised",
+    "promise_of",
+]
 
-OUTBOX_STREAM = "outbox"
-"""The stream of everything that was given up, or given up for the time being."""
-
-DELIVERY = (
-    "id, promise, session, kind, seq, text, data, count, state, channel, attempt, first_attempt_at, due_at, owner, "
-    "leased_until, receipt, problem, created_at, updated_at, finished_at"
-)
 PROMISE = (
-    "id, session, work, subject, title, channel, state, result, error, created_at, settled_at, expires_at, expired_at"
+    "p.id, p.session, p.work, coalesce(p.subject, p.id), p.title, p.channel, coalesce(d.outcome, 'open'), "
+    "coalesce(d.result, p.result), coalesce(d.error, p.error), p.created_at, d.created_at, d.expires_at, d.expired_at"
 )
-_OVER = frozenset({DeliveryState.DELIVERED, DeliveryState.EXPIRED, DeliveryState.DEAD})
+PROMISES = (
+    f"promises p LEFT JOIN deliveries d ON d.{ANY_STATE} AND d.session = p.session AND d.promise = p.number "
+    "AND d.kind = 'done' AND d.seq = 1"
+)
+"""The columns of a promise, and where they come from."""
+
+RUN = "run"
+USUAL_RETENTION = 7 * 86400.0
+"""Only a retention that is shorter than this is noted for whoever looks for what has expired."""
+
+_LARGE = 1000  # letters of a result that would be written again with every attempt to deliver it
+SHORTEST = "shortest retention"
+_SETTLE = (
+    "INSERT INTO deliveries (state, session, promise, kind, seq, created_at, updated_at, outcome, expires_at, result, "
+    "error, channel, home, due_at, text) VALUES (?, ?, ?, 'done', 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_PROMISED = "SELECT number, session, channel, home, retention FROM promises"
 
 
-class _Transaction(Protocol):
-    """What of the open transaction is needed here."""
+class PromisedRun(NamedTuple):
+    """What the end of some work needs to know of its promise."""
 
-    execute: Callable[..., Any]
-    topics: set[str]
-
-    def append_event(self, stream: str, kind: str, payload: object, now: float) -> int: ...
+    number: int
+    session: str
+    channel: str | None
+    home: str | None
+    retention: float | None
 
 
 def promise_of(row: Sequence[Any]) -> PromiseRecord:
@@ -66,35 +83,59 @@ def promise_of(row: Sequence[Any]) -> PromiseRecord:
     )
 
 
-def delivery_of(row: Sequence[Any]) -> DeliveryRecord:
-    """A delivery from the columns of `DELIVERY`."""
-    values = [*row]
-    values[6], values[8] = read(row[6], f"the data of delivery {row[0]!r}"), DeliveryState(row[8])
-    return DeliveryRecord(*values)
+def check_promised(promise: NewPromise, promised: Mapping[str, PromisedRun | None]) -> None:
+    """Refuse the promise of a run that was not begun in the same commit, or has another id."""
+    id_, subject = promise.id, promise.subject
+    if promise.work == RUN and (subject != id_ or id_ not in promised):
+        raise InternalError(
+            f"The promise {id_!r} of the run {subject!r} has another id than its run, or came after it."
+        )
 
 
-class PromiseRows:
-    """The writes about promises in one transaction, and the reads that they rely on."""
+class PromiseRows(DeliveryRows):
+    """The writes about promises and their deliveries in one transaction, and the reads that they rely on."""
 
-    __slots__ = ("_execute", "_tx")
+    __slots__ = ("_promised",)
 
-    def __init__(self, tx: _Transaction) -> None:
-        self._tx = tx
-        self._execute = tx.execute
-
-    # Promises
+    def __init__(self, tx: OpenTransaction, promised: dict[str, PromisedRun | None]) -> None:
+        super().__init__(tx)
+        self._promised = promised  # of runs that were begun here: what nearly every end of a run needs
 
     def add(self, promise: NewPromise) -> bool:
-        """Write down a promise before its work begins. Answers whether it is new; an existing one stays as it is."""
+        """Write down a promise before its work begins. Answers whether it is new; an existing one stays as it is.
+
+        That of a run is written in the commit that writes down the run: whoever ends it relies on that.
+        """
+        id_, session, work, subject, title, channel, home, retention, created_at = promise
+        is_run = work == RUN
+        check_promised(promise, self._promised)
         done = self._execute(
-            "INSERT INTO promises (id, session, work, subject, title, channel, home, state, retention, created_at) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, 'open', ?, ?) ON CONFLICT (id) DO NOTHING",
-            (*promise[:7], promise.retention, promise.created_at),
+            "INSERT INTO promises (id, session, work, subject, title, channel, home, retention, created_at, is_open) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
+            (
+                id_,
+                session,
+                work,
+                None if is_run else subject,
+                title,
+                channel,
+                home,
+                retention,
+                created_at,
+                None if is_run else 1,
+            ),
         )
-        if done.rowcount == 1:
-            self._count("promised", 1)
-            return True
-        return False
+        if done.rowcount != 1:
+            return False
+        if is_run:
+            self._promised[id_] = PromisedRun(done.lastrowid, session, channel, home, retention)
+        if retention is not None and retention < USUAL_RETENTION:
+            self._execute(
+                "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value "
+                "WHERE CAST(excluded.value AS REAL) < CAST(value AS REAL)",
+                (SHORTEST, repr(float(retention))),
+            )
+        return True
 
     def settle(
         self,
@@ -111,367 +152,100 @@ class PromiseRows:
 
         `text` is what is told; without it, that follows from the promise.
         """
+        if work == RUN:
+            promise, promised = subject, self._of_run(subject)
+        else:
+            promise, promised = self._close(work, subject)
+        if promised is None:
+            return None
+        number, session, channel, home, retention = promised
+        is_large = (result is not None and len(result) > _LARGE) or (error is not None and len(error) > _LARGE)
+        if is_large:
+            self._execute("UPDATE promises SET result = ?, error = ? WHERE number = ?", (result, error, number))
+            result = error = None
+        way, due_at = ("stored", None) if channel is None else ("due", now)
+        expires_at = None if retention is None else now + retention
+        outcome = state._value_
+        self._execute(
+            _SETTLE,
+            (way, session, number, now, now, outcome, expires_at, result, error, channel, home, due_at, text),
+        )
+        topics = self._tx.topics
+        topics.add(promise_topic(promise))
+        topics.add(outbox_topic)
+        return promise
+
+    def _of_run(self, run_id: str) -> PromisedRun | None:
+        """What a run has promised that has not ended before."""
+        try:
+            return self._promised.pop(run_id)
+        except KeyError:
+            row = self._execute(f"{_PROMISED} WHERE id = ? AND work = 'run' AND is_open IS NULL", (run_id,)).fetchone()
+            return None if row is None else PromisedRun(*row)
+
+    def _close(self, work: str, subject: str) -> tuple[str, PromisedRun | None]:
+        """The open promise of work that is no run; it is open no more."""
         row = self._execute(
-            "SELECT id, session, channel, home, retention FROM promises "
-            "WHERE work = ? AND subject = ? AND state = 'open'",
+            f"{_PROMISED.replace('SELECT', 'SELECT id,')} WHERE is_open = 1 AND work = ? AND subject = ?",
             (work, subject),
         ).fetchone()
         if row is None:
-            return None
-        promise, session, channel, home, retention = row
-        expires = None if retention is None else now + retention
-        self._execute(
-            "UPDATE promises SET state = ?, result = ?, error = ?, settled_at = ?, expires_at = ? WHERE id = ?",
-            (state._value_, result, error, now, expires, promise),
-        )
-        self._insert(promise, session, "done", 1, text, None, 1, channel, home, now)
-        self._tx.topics.add(promise_topic(promise))
-        found: str = promise
-        return found
+            return subject, None
+        promised = PromisedRun(*row[1:])
+        self._execute("UPDATE promises SET is_open = 0 WHERE number = ?", (promised.number,))
+        return row[0], promised
+
+    def close_run(self, run_id: str) -> None:
+        """A run that has ended goes on: its second end is promised to nobody."""
+        self._promised.pop(run_id, None)
+        self._execute("UPDATE promises SET is_open = 0 WHERE id = ? AND work = 'run'", (run_id,))
 
     def find(self, promise_id: str) -> PromiseRecord | None:
         """One promise."""
-        row = self._execute(f"SELECT {PROMISE} FROM promises WHERE id = ?", (promise_id,)).fetchone()  # noqa: S608
+        row = self._execute(f"SELECT {PROMISE} FROM {PROMISES} WHERE p.id = ?", (promise_id,)).fetchone()  # noqa: S608
         return None if row is None else promise_of(row)
-
-    def add_delivery(
-        self,
-        promise_id: str,
-        kind: str,
-        now: float,
-        *,
-        text: str,
-        data: str | None = None,
-        count: int = 1,
-        channel: str | None = None,
-    ) -> str:
-        """Write down one more delivery of a promise, a hit of a watched job for one; the answer is its id.
-
-        It goes to `channel` if one is named, else where the promise's own delivery goes.
-        """
-        session, usual, home = self._execute(
-            "SELECT session, channel, home FROM promises WHERE id = ?", (promise_id,)
-        ).fetchone()
-        (last,) = self._execute(
-            "SELECT max(seq) FROM deliveries WHERE promise = ? AND kind = ?", (promise_id, kind)
-        ).fetchone()
-        if channel is not None:
-            home = None
-        self._count("promised", 1)
-        return self._insert(promise_id, session, kind, (last or 0) + 1, text, data, count, channel or usual, home, now)
-
-    def _insert(
-        self,
-        promise: str,
-        session: str,
-        kind: str,
-        seq: int,
-        text: str | None,
-        data: str | None,
-        count: int,
-        channel: str | None,
-        home: str | None,
-        now: float,
-    ) -> str:
-        delivery = f"{promise}-{kind}-{seq}"
-        state = "stored" if channel is None else "due"
-        due = None if channel is None else now
-        self._execute(
-            "INSERT INTO deliveries (id, promise, session, kind, seq, text, data, count, state, channel, home, due_at, "
-            "created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (delivery, promise, session, kind, seq, text, data, count, state, channel, home, due, now, now),
-        )
-        self._tx.topics.add(outbox_topic)
-        return delivery
-
-    # One delivery after the other
-
-    def lease(
-        self,
-        channel: str,
-        owner: str,
-        token: str,
-        now: float,
-        *,
-        until: float,
-        limit: int,
-        due_before: float,
-    ) -> list[DeliveryRecord]:
-        """Take up to `limit` deliveries of a channel that are due before `due_before`, those due first before others.
-
-        Their attempt is counted here: an attempt that ends the process is one, too.
-        """
-        rows = self._execute(
-            f"SELECT {DELIVERY} FROM deliveries WHERE state = 'due' AND channel = ? AND due_at <= ? "  # noqa: S608
-            "AND (home IS NULL OR home = ?) ORDER BY due_at, created_at LIMIT ?",
-            (channel, due_before, owner, limit),
-        ).fetchall()
-        leased = []
-        for record in map(delivery_of, rows):
-            first = now if record.first_attempt_at is None else record.first_attempt_at
-            self._execute(
-                "UPDATE deliveries SET state = 'leased', owner = ?, token = ?, leased_until = ?, updated_at = ?, "
-                "attempt = ?, first_attempt_at = ? WHERE id = ?",
-                (owner, token, until, now, record.attempt + 1, first, record.id),
-            )
-            leased.append(
-                replace(
-                    record,
-                    state=DeliveryState.LEASED,
-                    owner=owner,
-                    leased_until=until,
-                    updated_at=now,
-                    attempt=record.attempt + 1,
-                    first_attempt_at=first,
-                )
-            )
-        return leased
-
-    def delivery(self, delivery_id: str) -> DeliveryRecord | None:
-        """One delivery."""
-        row = self._execute(f"SELECT {DELIVERY} FROM deliveries WHERE id = ?", (delivery_id,)).fetchone()  # noqa: S608
-        return None if row is None else delivery_of(row)
-
-    def renew(self, delivery_ids: Iterable[str], owner: str, until: float) -> None:
-        """Hold leases for longer."""
-        for delivery in delivery_ids:
-            self._execute(
-                "UPDATE deliveries SET leased_until = ? WHERE id = ? AND state = 'leased' AND owner = ?",
-                (until, delivery, owner),
-            )
-
-    def settle_attempt(self, delivery_id: str, token: str, settlement: Settlement, now: float) -> bool:
-        """Write down what an attempt came to. False if the lease is not ours any more; nothing is written then."""
-        is_over = settlement.state in _OVER
-        done = self._execute(
-            "UPDATE deliveries SET state = ?, due_at = ?, receipt = coalesce(?, receipt), problem = ?, "
-            "declined_by = ?, updated_at = ?, finished_at = ?, owner = NULL, token = NULL, leased_until = NULL "
-            "WHERE id = ? AND state = 'leased' AND token = ?",
-            (
-                settlement.state._value_,
-                settlement.due_at,
-                settlement.receipt,
-                settlement.problem,
-                settlement.declined_by,
-                now,
-                now if is_over else None,
-                delivery_id,
-                token,
-            ),
-        )
-        if done.rowcount != 1:
-            return False
-        if is_over:
-            self._count(settlement.state._value_, 1)
-        return True
-
-    def give_back(self, delivery_id: str, token: str, now: float, *, due_at: float, is_unsent: bool) -> bool:
-        """Make a leased delivery due again. `is_unsent` takes the attempt back: it was not begun."""
-        done = self._execute(
-            "UPDATE deliveries SET state = 'due', due_at = ?, updated_at = ?, attempt = attempt - ?, owner = NULL, "
-            "token = NULL, leased_until = NULL WHERE id = ? AND state = 'leased' AND token = ?",
-            (due_at, now, int(is_unsent), delivery_id, token),
-        )
-        if done.rowcount == 1:
-            self._tx.topics.add(outbox_topic)
-        return bool(done.rowcount == 1)
-
-    def acknowledge(self, delivery_id: str, now: float, by: str) -> bool:
-        """Say that a delivery reached its receiver. False if it was over before."""
-        done = self._execute(
-            "UPDATE deliveries SET state = 'delivered', receipt = ?, updated_at = ?, finished_at = ?, due_at = NULL, "
-            "owner = NULL, token = NULL, leased_until = NULL WHERE id = ? AND finished_at IS NULL",
-            (by, now, now, delivery_id),
-        )
-        if done.rowcount == 1:
-            self._count("delivered", 1)
-        return bool(done.rowcount == 1)
-
-    def replay(self, delivery_id: str, channel: str | None, now: float) -> bool:
-        """Owe a dead or delivered delivery once more, under the same id. False if it is neither."""
-        delivery = self.delivery(delivery_id)
-        if delivery is None or delivery.state not in (DeliveryState.DEAD, DeliveryState.DELIVERED):
-            return False
-        target = channel or delivery.channel
-        self._execute(
-            "UPDATE deliveries SET state = ?, channel = ?, due_at = ?, attempt = 0, first_attempt_at = NULL, "
-            "receipt = NULL, problem = NULL, declined_by = NULL, finished_at = NULL, updated_at = ?, "
-            "home = NULL WHERE id = ?",
-            ("stored" if target is None else "due", target, None if target is None else now, now, delivery_id),
-        )
-        self._count(delivery.state._value_, -1)
-        self._tx.topics.add(outbox_topic)
-        return True
-
-    # Many at once
-
-    def offer(self, session: str, channel: str, home: str | None, now: float) -> int:
-        """Send what is stored for a session through a channel that has just been bound to it, the oldest first."""
-        done = self._execute(
-            "UPDATE deliveries SET state = 'due', channel = ?, home = ?, due_at = created_at, updated_at = ? "
-            "WHERE state = 'stored' AND session = ? AND declined_by IS NOT ?",
-            (channel, home, now, session, channel),
-        )
-        return self._became_due(done.rowcount)
-
-    def revive(self, channel: str, home: str | None, now: float) -> int:
-        """Send what was to go through a channel that has come back."""
-        done = self._execute(
-            "UPDATE deliveries SET state = 'due', due_at = created_at, updated_at = ? "
-            "WHERE state = 'stored' AND channel = ? AND channel IS NOT NULL AND home IS ? "
-            "AND declined_by IS NOT channel",
-            (now, channel, home),
-        )
-        return self._became_due(done.rowcount)
-
-    def hurry(self, channel: str, now: float) -> int:
-        """Make everything due now that waits for a later attempt: the clock was set back."""
-        done = self._execute(
-            "UPDATE deliveries SET due_at = ?, updated_at = ? WHERE state = 'due' AND channel = ? AND due_at > ?",
-            (now, now, channel, now),
-        )
-        return self._became_due(done.rowcount)
-
-    def _became_due(self, count: int) -> int:
-        if count:
-            self._tx.topics.add(outbox_topic)
-        return count
-
-    def downgrade(self, channel: str, why: str, now: float, *, home: str | None = None) -> int:
-        """Store what a channel cannot push any more, with an event. `home` means only those of one owner."""
-        where, values = ("", ()) if home is None else (" AND home = ?", (home,))
-        done = self._execute(
-            "UPDATE deliveries SET state = 'stored', due_at = NULL, updated_at = ?, problem = ? "  # noqa: S608
-            f"WHERE state = 'due' AND channel = ?{where}",
-            (now, why, channel, *values),
-        )
-        count: int = done.rowcount
-        if count:
-            self.note("downgraded", {"channel": channel, "count": count, "why": why}, now)
-        return count
-
-    # Owners and channels
-
-    def open_channel(self, channel: str, owner: str, now: float) -> None:
-        """Write down that an owner serves a channel."""
-        self._execute(
-            "INSERT INTO channels (name, owner, opened_at) VALUES (?, ?, ?) ON CONFLICT (name, owner) "
-            "DO UPDATE SET opened_at = excluded.opened_at",
-            (channel, owner, now),
-        )
-
-    def close_channel(self, channel: str, owner: str) -> None:
-        """Write down that an owner serves a channel no more."""
-        self._execute("DELETE FROM channels WHERE name = ? AND owner = ?", (channel, owner))
-
-    def is_served(self, channel: str, now: float) -> bool:
-        """Whether somebody living serves a channel."""
-        rows = self._execute(
-            "SELECT o.id, o.machine, o.pid, o.pid_started, o.beat_at FROM channels c JOIN owners o ON o.id = c.owner "
-            "WHERE c.name = ?",
-            (channel,),
-        ).fetchall()
-        return any(is_alive(Owner(*row), now) for row in rows)
-
-    def _owner(self, owner: str) -> Owner | None:
-        row = self._execute(
-            "SELECT id, machine, pid, pid_started, beat_at FROM owners WHERE id = ?", (owner,)
-        ).fetchone()
-        return None if row is None else Owner(*row)
-
-    def _lives(self, owner: str | None, now: float) -> bool:
-        record = None if owner is None else self._owner(owner)
-        return record is not None and is_alive(record, now)
-
-    def void_leases(self, now: float, delay: Callable[[int], float]) -> list[str]:
-        """Make due again what was leased by an owner who is dead, or who did not renew in time.
-
-        `delay` says after how many seconds, by the number of attempts.
-        """
-        rows = self._execute(
-            "SELECT id, owner, attempt, leased_until FROM deliveries WHERE state = 'leased' ORDER BY leased_until"
-        ).fetchall()
-        lives: dict[str | None, bool] = {}
-        voided = []
-        for delivery, owner, attempt, until in rows:
-            if owner not in lives:
-                lives[owner] = self._lives(owner, now)
-            if lives[owner] and until >= now:
-                continue
-            self._execute(
-                "UPDATE deliveries SET state = 'due', due_at = ?, updated_at = ?, owner = NULL, token = NULL, "
-                "leased_until = NULL WHERE id = ? AND state = 'leased'",
-                (now + delay(attempt), now, delivery),
-            )
-            voided.append(delivery)
-        self._became_due(len(voided))
-        return voided
-
-    def store_unserved(self, now: float) -> int:
-        """Store what is due on channels that nobody living serves; answers how many deliveries that were."""
-        stored = 0
-        channel = ""
-        while True:
-            (following,) = self._execute(
-                "SELECT min(channel) FROM deliveries WHERE state = 'due' AND channel > ?", (channel,)
-            ).fetchone()
-            if following is None:
-                break
-            channel = following
-            if not self.is_served(channel, now):
-                stored += self.downgrade(channel, "nobody serves this channel just now", now)
-        for channel, home in self._execute(
-            "SELECT DISTINCT channel, home FROM deliveries WHERE state = 'due' AND home IS NOT NULL"
-        ).fetchall():
-            if not self._lives(home, now):
-                stored += self.downgrade(channel, "its process has ended", now, home=home)
-        for name, owner in self._execute("SELECT name, owner FROM channels").fetchall():
-            if not self._lives(owner, now):
-                self.close_channel(name, owner)
-        return stored
 
     # Expiry
 
     def expire(self, now: float, limit: int) -> list[str]:
         """Let go of results whose retention is over: the rows stay and tell since when. Answers the promises."""
-        rows = self._execute(
-            "SELECT id FROM promises WHERE expires_at IS NOT NULL AND expires_at <= ? ORDER BY expires_at LIMIT ?",
-            (now, limit),
-        ).fetchall()
-        for (promise,) in rows:
-            self._expire(promise, now)
-        return [promise for (promise,) in rows]
+        numbers: list[int] = []
+        for which in ("finished_at IS NOT NULL", "state = 'due'", "state = 'leased'", "state = 'stored'"):
+            rows = self._execute(
+                f"SELECT promise FROM deliveries WHERE {which} AND expires_at IS NOT NULL AND expires_at <= ? "  # noqa: S608
+                "ORDER BY expires_at LIMIT ?",
+                (now, limit - len(numbers)),
+            ).fetchall()
+            numbers += [number for (number,) in rows]
+        return [self._expire(number, now) for number in numbers]
 
-    def _expire(self, promise: str, now: float) -> None:
+    def _expire(self, number: int, now: float) -> str:
+        promise, session = self._execute("SELECT id, session FROM promises WHERE number = ?", (number,)).fetchone()
+        of_promise = f"{ANY_STATE} AND session = ? AND promise = ?"
         self._execute(
-            "UPDATE promises SET state = 'expired', result = NULL, error = NULL, expires_at = NULL, expired_at = ? "
-            "WHERE id = ?",
-            (now, promise),
+            f"UPDATE deliveries SET text = NULL, data = NULL WHERE {of_promise}",  # noqa: S608
+            (session, number),
+        )
+        self._execute(
+            "UPDATE deliveries SET outcome = 'expired', result = NULL, error = NULL, expires_at = NULL, "  # noqa: S608
+            f"expired_at = ? WHERE {of_promise} AND kind = 'done'",
+            (now, session, number),
         )
         open_ones = self._execute(
-            "SELECT id, session, state, attempt FROM deliveries WHERE promise = ? AND finished_at IS NULL", (promise,)
+            f"SELECT state, kind, seq, attempt FROM deliveries WHERE {of_promise} AND finished_at IS NULL",  # noqa: S608
+            (session, number),
         ).fetchall()
-        for delivery, session, state, attempt in open_ones:
+        for state, kind, seq, attempt in open_ones:
             self._execute(
                 "UPDATE deliveries SET state = 'expired', finished_at = ?, updated_at = ?, due_at = NULL, "
-                "owner = NULL, token = NULL, leased_until = NULL WHERE id = ?",
-                (now, now, delivery),
+                "owner = NULL, token = NULL, leased_until = NULL "
+                "WHERE state = ? AND session = ? AND promise = ? AND kind = ? AND seq = ?",
+                (now, now, state, session, number, kind, seq),
             )
             self._count("expired", 1)
-            details = {"delivery": delivery, "session": session, "was": state, "attempts": attempt}
+            details = {"delivery": f"{promise}-{kind}-{seq}", "session": session, "was": state, "attempts": attempt}
             self.note("expired", details, now)
-        self._execute("UPDATE deliveries SET text = NULL, data = NULL WHERE promise = ?", (promise,))
+        self._execute("UPDATE promises SET result = NULL, error = NULL WHERE number = ?", (number,))
         self._tx.topics.add(promise_topic(promise))
-
-    # What is told, and what is counted
-
-    def note(self, kind: str, details: dict[str, Any], now: float) -> None:
-        """Write down that something was given up, or given up for the time being."""
-        self._tx.append_event(OUTBOX_STREAM, kind, details, now)
-
-    def _count(self, name: str, change: int) -> None:
-        self._execute(
-            "INSERT INTO outbox_counts (name, count) VALUES (?, ?) ON CONFLICT (name) "
-            "DO UPDATE SET count = count + excluded.count",
-            (name, change),
-        )
+        found: str = promise
+        return found

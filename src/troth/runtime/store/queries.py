@@ -20,6 +20,7 @@ from troth.runtime.store.rows import (
     RUN,
     SIGNAL,
     damaged_run,
+    event_of,
     events_of,
     owner_of,
     run_of,
@@ -30,6 +31,7 @@ from troth.runtime.store.transaction import run_topic
 __all__ = [
     "cancelling",
     "events_after",
+    "events_of_all",
     "find_run",
     "find_runs",
     "history_after",
@@ -247,9 +249,17 @@ def events_after(connection: sqlite3.Connection, stream: str, after: int, limit:
         f"SELECT {EVENT.sql} FROM events WHERE stream = ? AND seq > ? ORDER BY seq LIMIT ?",  # noqa: S608
         (stream, after, limit),
     ).fetchall()
+    if rows and rows[0][2] != after + 1:
+        after = max(after, trimmed(connection, stream))
     events = events_of(rows, stream, after)
     # An index that is damaged may lead nowhere. Whoever begins to read is told; to ask every time would cost too much.
     return events_of((), stream, 0, last_event(connection, stream)) if not events and after == 0 else events
+
+
+def trimmed(connection: sqlite3.Connection, stream: str) -> int:
+    """The number of the last entry that was cut off from the beginning of a stream; 0 if none was."""
+    row = connection.execute("SELECT last FROM trimmed WHERE stream = ?", (stream,)).fetchone()
+    return 0 if row is None else int(row[0])
 
 
 def recent_streams(connection: sqlite3.Connection, prefix: str, limit: int) -> list[str]:
@@ -259,6 +269,15 @@ def recent_streams(connection: sqlite3.Connection, prefix: str, limit: int) -> l
         (prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1), limit),
     )
     return [stream for (stream,) in rows if type(stream) is str]
+
+
+def events_of_all(connection: sqlite3.Connection, prefix: str, after: int, limit: int) -> list[Event]:
+    """Entries of all streams whose names begin so, in the order in which they were written."""
+    rows = connection.execute(
+        f"SELECT {EVENT.sql} FROM events WHERE id > ? AND stream >= ? AND stream < ? ORDER BY id LIMIT ?",  # noqa: S608
+        (after, prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1), limit),
+    ).fetchall()
+    return [event_of(row) for row in rows]
 
 
 def last_event(connection: sqlite3.Connection, stream: str) -> int:

@@ -148,7 +148,6 @@ CREATE INDEX deliveries_by_promise ON deliveries (promise, kind, seq);
 CREATE INDEX deliveries_due ON deliveries (channel, due_at, created_at) WHERE state = 'due';
 CREATE INDEX deliveries_due_at_home ON deliveries (home) WHERE state = 'due' AND home IS NOT NULL;
 CREATE INDEX deliveries_leased ON deliveries (leased_until) WHERE state = 'leased';
-CREATE INDEX deliveries_stored ON deliveries (session, created_at) WHERE state = 'stored';
 CREATE INDEX deliveries_stored_for ON deliveries (channel) WHERE state = 'stored' AND channel IS NOT NULL;
 CREATE INDEX deliveries_owed ON deliveries (created_at, id) WHERE finished_at IS NULL;
 CREATE INDEX deliveries_dead ON deliveries (created_at, id) WHERE state = 'dead';
@@ -191,6 +190,87 @@ CREATE INDEX asks_open ON asks (session, asked_at) WHERE state = 'open';
 """
 """Acts that wait for the yes of a person."""
 
+_SERVER = """
+CREATE TABLE api_keys (
+    id TEXT PRIMARY KEY, owner TEXT NOT NULL, name TEXT NOT NULL, digest TEXT NOT NULL, scopes TEXT NOT NULL,
+    created_at REAL NOT NULL, expires_at REAL, revoked_at REAL
+) WITHOUT ROWID;
+
+CREATE TABLE belongings (
+    kind TEXT NOT NULL, id TEXT NOT NULL, owner TEXT NOT NULL, about TEXT NOT NULL, created_at REAL NOT NULL,
+    PRIMARY KEY (kind, id)
+) WITHOUT ROWID;
+CREATE INDEX belongings_by_age ON belongings (kind, created_at, id);
+CREATE INDEX belongings_by_owner ON belongings (owner, kind, created_at, id);
+
+CREATE TABLE turns (conversation TEXT PRIMARY KEY, agent TEXT NOT NULL, begun_at REAL NOT NULL) WITHOUT ROWID;
+
+CREATE TABLE requests (
+    owner TEXT NOT NULL, key TEXT NOT NULL, fingerprint TEXT NOT NULL, base TEXT NOT NULL, holder TEXT,
+    answer TEXT, created_at REAL NOT NULL, finished_at REAL, PRIMARY KEY (owner, key)
+) WITHOUT ROWID;
+CREATE INDEX requests_by_age ON requests (created_at);
+
+CREATE TABLE trimmed (stream TEXT PRIMARY KEY, last INTEGER NOT NULL) WITHOUT ROWID;
+"""
+"""What a server keeps: keys as digests, what belongs to whom, turns that are not over, answers to requests that may be
+repeated. `trimmed` says up to which entry a stream was cut off."""
+
+_LEAN_PROMISES = """
+CREATE TABLE lean_promises (
+    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, session TEXT NOT NULL, work TEXT NOT NULL, subject TEXT,
+    title TEXT NOT NULL, channel TEXT, home TEXT, retention REAL, created_at REAL NOT NULL, is_open INTEGER,
+    result TEXT, error TEXT
+);
+CREATE TABLE lean_deliveries (
+    state TEXT NOT NULL, session TEXT NOT NULL, promise INTEGER NOT NULL, kind TEXT NOT NULL, seq INTEGER NOT NULL,
+    created_at REAL NOT NULL, updated_at REAL NOT NULL, outcome TEXT, expires_at REAL, result TEXT, error TEXT,
+    channel TEXT, home TEXT, due_at REAL, text TEXT, data TEXT, count INTEGER NOT NULL DEFAULT 1,
+    attempt INTEGER NOT NULL DEFAULT 0, first_attempt_at REAL, owner TEXT, token TEXT, leased_until REAL, receipt TEXT,
+    problem TEXT, declined_by TEXT, finished_at REAL, expired_at REAL,
+    PRIMARY KEY (state, session, promise, kind, seq)
+) WITHOUT ROWID;
+
+INSERT INTO lean_promises (id, session, work, subject, title, channel, home, retention, created_at, is_open)
+    SELECT id, session, work, CASE WHEN work = 'run' AND subject = id THEN NULL ELSE subject END, title, channel, home,
+        retention, created_at, CASE WHEN (work = 'run' AND subject = id) THEN NULL ELSE state = 'open' END
+    FROM promises ORDER BY created_at, id;
+INSERT INTO lean_deliveries
+    SELECT d.state, d.session, n.number, d.kind, d.seq, d.created_at, d.updated_at,
+        CASE d.kind WHEN 'done' THEN p.state END, CASE d.kind WHEN 'done' THEN p.expires_at END,
+        CASE d.kind WHEN 'done' THEN p.result END, CASE d.kind WHEN 'done' THEN p.error END,
+        d.channel, d.home, d.due_at, d.text, d.data, d.count, d.attempt, d.first_attempt_at, d.owner, d.token,
+        d.leased_until, d.receipt, d.problem, d.declined_by, d.finished_at,
+        CASE d.kind WHEN 'done' THEN p.expired_at END
+    FROM deliveries d JOIN promises p ON p.id = d.promise JOIN lean_promises n ON n.id = p.id;
+INSERT INTO meta (key, value)
+    SELECT 'shortest retention', shortest FROM (SELECT min(retention) AS shortest FROM promises)
+    WHERE shortest IS NOT NULL
+    ON CONFLICT (key) DO UPDATE SET value = excluded.value;
+UPDATE outbox_counts SET name = 'further', count = count - (SELECT count(*) FROM promises) WHERE name = 'promised';
+
+DROP TABLE promises;
+DROP TABLE deliveries;
+ALTER TABLE lean_promises RENAME TO promises;
+ALTER TABLE lean_deliveries RENAME TO deliveries;
+
+CREATE UNIQUE INDEX promises_open ON promises (work, subject) WHERE is_open = 1;
+CREATE INDEX promises_by_work ON promises (work, number) WHERE work != 'run';
+CREATE INDEX deliveries_due ON deliveries (channel, home, due_at, created_at) WHERE state = 'due';
+CREATE INDEX deliveries_over_by_age ON deliveries (created_at) WHERE finished_at IS NOT NULL;
+CREATE INDEX deliveries_expiring ON deliveries (expires_at) WHERE finished_at IS NOT NULL AND expires_at IS NOT NULL;
+CREATE INDEX deliveries_expired ON deliveries (expired_at) WHERE expired_at IS NOT NULL;
+"""
+"""The same with fewer pages. Each page that a commit touches costs a third of a whole one-row commit, and a promise
+touched fourteen beside those of its run; now it is three, or four where it is pushed. So: the row of a promise is
+written once, when it is made; the end of its work stands in the delivery that tells of it, of which there is one.
+Deliveries lie by their state and their session, so that what is owed is found without an index of its own; those by age
+and by expiry follow when a delivery is over, and are written by whoever delivers, many in one commit. Of a promised run
+`runs_by_state` says that it is open (`subject` and `is_open` are for other work). `number` counts promises, without
+gaps, since none is ever deleted. A `result` or `error` that is large stands with the promise: a delivery is written
+anew with each attempt."""
+
+
 Migration = str | Callable[[sqlite3.Connection], None]
 """A script of statements, or what a script cannot do."""
 
@@ -200,6 +280,8 @@ MIGRATIONS: Sequence[Sequence[Migration]] = (
     (_PROMISES,),
     (_HISTORY, into_history.move, _STEPS_GONE),
     (_ASKS,),
+    (_SERVER,),
+    (_LEAN_PROMISES,),
 )
 VERSION = len(MIGRATIONS)
 

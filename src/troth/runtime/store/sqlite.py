@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Literal, Self, TypeVar
 
 from troth.errors import MisuseError
-from troth.runtime.arguments import check_path, check_seconds
+from troth.runtime.arguments import check_count, check_path, check_seconds
 from troth.runtime.store import queries, schema
 from troth.runtime.store.errors import FAULTS, ReadOnlyStoreError, StoreBusyError, StoreError, UnsupportedSqliteError
 from troth.runtime.store.failpoints import CommitPoint, commit_point
@@ -31,6 +31,7 @@ from troth.runtime.store.read_only import cannot_be_written, not_writable, open_
 from troth.runtime.store.readers import Readers
 from troth.runtime.store.records import Event, HistoryEntry, Recorded, RunRecord, RunState, Signal, StepRecord
 from troth.runtime.store.rows import text_or_bytes
+from troth.runtime.store.server_rows import ServerRows
 from troth.runtime.store.session_rows import SessionRows
 from troth.runtime.store.transaction import SqliteTransaction
 from troth.runtime.store.writer import CHECKPOINT_EVERY, Unit, Writer
@@ -39,6 +40,7 @@ __all__ = ["SqliteStore"]
 
 T = TypeVar("T")
 
+STREAM_TRIM = commit_point("stream.trim", "which entries of a stream are gone, and up to where")
 STORE_MIGRATE = commit_point("store.migrate", "the tables of a new file, or of an older version brought to today's")
 
 _LOOK_EVERY = 0.05  # seconds between looks for commits of other processes, while somebody waits
@@ -173,11 +175,11 @@ class SqliteStore:
         with self._writer.transaction(point) as tx:
             yield tx
 
-    async def acommit(self, point: CommitPoint, work: Callable[[SqliteTransaction], T]) -> T:
+    async def acommit(self, point: CommitPoint, work: Callable[[SqliteTransaction], T], *, is_large: bool = False) -> T:
         """`commit` for a loop: what its tasks commit in one turn of the loop shares one transaction.
 
-        With NORMAL it is written on the loop's thread if nobody else is writing, which takes microseconds; in every
-        other case on the store's thread. A cancelled `acommit` may have been kept all the same.
+        With NORMAL it is written on the loop's thread if nobody else is writing and none of it is large, which takes
+        microseconds; in every other case on the store's thread. A cancelled `acommit` may have been kept all the same.
         """
         self._check_open()
         unit = Unit(point, work)
@@ -186,6 +188,8 @@ class SqliteStore:
         if batch is None:
             batch = self._batches[loop] = LoopBatch(loop)
             loop.call_soon(self._flush, loop)
+        if is_large:
+            batch.is_large = True
         await batch.add(unit)
         return unit.outcome()
 
@@ -207,7 +211,7 @@ class SqliteStore:
     def _flush(self, loop: asyncio.AbstractEventLoop) -> None:
         batch = self._batches.pop(loop)
         try:
-            is_committed = self.synchronous == "NORMAL" and self._writer.commit_now(batch.units)
+            is_committed = self.synchronous == "NORMAL" and not batch.is_large and self._writer.commit_now(batch.units)
         except BaseException as error:
             batch.resolve(error)
             if isinstance(error, Exception):
@@ -313,10 +317,25 @@ class SqliteStore:
         with self._readers.lend() as connection:
             return queries.last_event(connection, stream)
 
+    def trimmed(self, stream: str) -> int:
+        """The number of the last entry that was cut off from the beginning of a stream; 0 if none was."""
+        with self._readers.lend() as connection:
+            return queries.trimmed(connection, stream)
+
+    def trim(self, stream: str, keep: int) -> int:
+        """Keep only the last `keep` entries of a stream, at least one; answers how many are gone. See `Store.trim`."""
+        check_count("keep", keep)
+        return self.commit(STREAM_TRIM, lambda tx: tx.trim(stream, keep))
+
     def recent_streams(self, prefix: str, limit: int) -> list[str]:
         """The streams whose names begin so, those that were written to last first."""
         with self._readers.lend() as connection:
             return queries.recent_streams(connection, prefix, limit)
+
+    def events_of_all(self, prefix: str, *, after: int = 0, limit: int = 1000) -> list[Event]:
+        """Entries of all streams whose names begin so, with an `id` above `after`, in the order of these ids."""
+        with self._readers.lend() as connection:
+            return queries.events_of_all(connection, prefix, after, limit)
 
     def holder(self, resource: str) -> Owner | None:
         """Whoever has the lease, dead or alive."""
@@ -346,6 +365,11 @@ class SqliteStore:
         """The answer of `question`, which reads rows of governed sessions: each statement at one moment."""
         with self._readers.lend() as connection:
             return question(SessionRows(connection.execute))
+
+    def read_server(self, question: Callable[[ServerRows], T]) -> T:
+        """The answer of `question`, which reads rows of a server: each statement at one moment."""
+        with self._readers.lend() as connection:
+            return question(ServerRows(connection.execute))
 
     # Being told
 
@@ -388,7 +412,6 @@ class SqliteStore:
     def _after_fork(self) -> None:
         self._writer.after_fork()
         self._readers.after_fork()
-        self.keeper.after_fork()
         self.notices.after_fork()
         self._looking = threading.Lock()
         self._look = None

@@ -17,19 +17,24 @@ from troth.runtime.store.history import fold
 from troth.runtime.store.identity import Owner, is_alive
 from troth.runtime.store.json_codec import keep, read
 from troth.runtime.store.promise_records import PromiseState
-from troth.runtime.store.promise_rows import PromiseRows
+from troth.runtime.store.promise_rows import RUN, PromisedRun, PromiseRows
 from troth.runtime.store.records import BegunStep, Event, Happened, OpenWait, Place, RunState, StepRecord, StepState
 from troth.runtime.store.rows import EVENT, HISTORY, events_of, owner_of, run_state_of, text_of
+from troth.runtime.store.server_rows import ServerRows
 from troth.runtime.store.session_rows import SessionRows
 
-__all__ = ["SqliteTransaction", "history_topic", "run_topic", "stream_topic"]
+__all__ = ["RunMemory", "SqliteTransaction", "history_topic", "run_topic", "stream_topic"]
 
 
 _RUNNING = RunState.RUNNING._value_
+_ENDED = Happened.RUN_ENDED._value_
 
 _INTO = "INSERT INTO history (run_id, seq, sub, what, at, branch, step, name"
 _SETTLE = f"{_INTO}, data) VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?)"
 _RUN_BEGUN = "INSERT INTO history (run_id, seq, sub, what, at) VALUES (?, 1, 0, 'run begun', ?)"
+_RUN_ENDED = "INSERT INTO history (run_id, seq, sub, what, at, data, kind, outcome) VALUES (?, ?, 0, ?, ?, ?, ?, ?)"
+_TAKE = "INSERT INTO leases (resource, owner, token, taken_at) VALUES (?, ?, ?, ?) ON CONFLICT (resource) DO NOTHING"
+_TAKE_OVER = "UPDATE leases SET owner = ?, token = ?, taken_at = ? WHERE resource = ?"
 _MANY = 10_000  # runs whose last numbers are remembered
 _COPIED = "what, at, branch, step, name, data, kind, key, args, color, code, attempt, outcome, began_at, wake_at, note"
 _COPY = (
@@ -61,29 +66,42 @@ def stream_topic(stream: str) -> str:
     return f"stream:{stream}"
 
 
+class RunMemory(dict[str, tuple[int, int]]):
+    """What is remembered of runs that were begun here: the last number in their history, and what they have promised.
+
+    Whoever rolls back forgets it all. What is not remembered is looked up.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.promised: dict[str, PromisedRun | None] = {}
+
+    def clear(self) -> None:
+        """Forget everything."""
+        super().clear()
+        self.promised.clear()
+
+
 class SqliteTransaction:
     """The writes of one transaction, and the reads that they rely on."""
 
-    __slots__ = ("_connection", "_execute", "_numbers", "execute", "sessions", "topics")
+    __slots__ = ("_connection", "_execute", "_numbers", "execute", "promises", "server", "sessions", "topics")
 
-    def __init__(self, connection: sqlite3.Connection, numbers: dict[str, tuple[int, int]]) -> None:
+    def __init__(self, connection: sqlite3.Connection, numbers: RunMemory) -> None:
         self._connection = connection
-        self._numbers = numbers  # the last number in the history of runs; whoever rolls back clears it
+        self._numbers = numbers
         # One cursor for all, also for the writer's BEGIN and COMMIT: each answer is read before the next question, and
         # a new cursor for each would cost as much as a short statement.
         self.execute = self._execute = connection.cursor().execute
         self.topics: set[str] = set()
         self.sessions = SessionRows(self._execute)
+        self.server = ServerRows(self._execute)
+        self.promises = PromiseRows(self, numbers.promised)
 
     def take_topics(self) -> set[str]:
         """The topics so far, to be told; from now on there are none."""
         topics, self.topics = self.topics, set()
         return topics
-
-    @property
-    def promises(self) -> PromiseRows:
-        """The statements about promises and their deliveries."""
-        return PromiseRows(self)
 
     # Runs
 
@@ -110,6 +128,7 @@ class SqliteTransaction:
             return False
         self._execute(_RUN_BEGUN, (run_id, now))
         self._numbers[run_id] = 1, 0
+        self._numbers.promised[run_id] = None
         self.topics.add(history_topic(run_id))
         return True
 
@@ -138,10 +157,16 @@ class SqliteTransaction:
             "updated_at = ?, finished_at = ? WHERE id = ?",
             (state._value_, result, error, ending, now, now, run_id),
         )
-        place = (run_id, None, None)
-        self._append(place, Happened.RUN_ENDED, now, data=error, kind=state._value_, outcome=ending)
+        number = self._last(run_id)[0] + 1
+        try:
+            self._execute(_RUN_ENDED, (run_id, number, _ENDED, now, error, state._value_, ending))
+        except sqlite3.IntegrityError:  # another process has told of something: of a callback, say
+            del self._numbers[run_id]
+            place = (run_id, None, None)
+            self._append(place, Happened.RUN_ENDED, now, data=error, kind=state._value_, outcome=ending)
+        self.topics.add(f"history:{run_id}")
         self._numbers.pop(run_id, None)
-        self.promises.settle("run", run_id, PromiseState.of_run(state), now, result=result, error=error)
+        self.promises.settle(RUN, run_id, PromiseState.of_run(state), now, result=result, error=error)
         self.topics.add(run_topic(run_id))
 
     def reopen_run(self, run_id: str, now: float, *, ended_at: float | None) -> bool:
@@ -158,6 +183,7 @@ class SqliteTransaction:
         if done.rowcount != 1:
             return False
         self._numbers.pop(run_id, None)
+        self.promises.close_run(run_id)
         self._append((run_id, None, None), Happened.RUN_RESUMED, now)
         self.topics.add(run_topic(run_id))
         return True
@@ -232,8 +258,9 @@ class SqliteTransaction:
         name, key, args, color, code, now, is_shown = begun
         run_id, branch, step = place
         if is_shown:
-            number = self._last(run_id)[0] + 1
-            row = (run_id, number, now, branch, step, name, key, args, color, code, resource, token, run_id)
+            number = (self._numbers.get(run_id) or self._last(run_id))[0] + 1
+            kept = None if key == f"{run_id}:{branch}{step}:{name}" else key  # what can be told is not kept
+            row = (run_id, number, now, branch, step, name, kept, args, color, code, resource, token, run_id)
             with suppress(sqlite3.IntegrityError):  # somebody else told of something; what follows counts anew
                 if self._execute(_BEGIN_HELD, row).rowcount == 1:
                     self._numbers[run_id] = number, 0
@@ -263,7 +290,7 @@ class SqliteTransaction:
         data = result if error is None else error
         if is_shown and kind == "step" and attempt == 1:  # nearly every one
             run_id, branch, step = place
-            number = self._last(run_id)[0] + 1
+            number = (self._numbers.get(run_id) or self._last(run_id))[0] + 1
             try:
                 self._execute(_SETTLE, (run_id, number, state._value_, now, branch, step, name, data))
             except sqlite3.IntegrityError:
@@ -465,7 +492,27 @@ class SqliteTransaction:
             f"SELECT {EVENT.sql} FROM events WHERE stream = ? AND seq > ? ORDER BY seq",  # noqa: S608
             (stream, after),
         ).fetchall()
+        if rows and rows[0][2] != after + 1:
+            after = max(after, self.trimmed(stream))
         return events_of(rows, stream, after, self.last_event(stream))
+
+    def trim(self, stream: str, keep: int) -> int:
+        """Cut off a stream's oldest entries but for the last `keep`. Answers how many that were."""
+        last = self.last_event(stream) - keep
+        if last <= self.trimmed(stream):
+            return 0
+        count = self._execute("DELETE FROM events WHERE stream = ? AND seq <= ?", (stream, last)).rowcount
+        self._execute(
+            "INSERT INTO trimmed (stream, last) VALUES (?, ?) ON CONFLICT (stream) DO UPDATE SET last = excluded.last",
+            (stream, last),
+        )
+        self.topics.add(stream_topic(stream))
+        return int(count)
+
+    def trimmed(self, stream: str) -> int:
+        """The number of the last entry that was cut off from the beginning of a stream; 0 if none was."""
+        row = self._execute("SELECT last FROM trimmed WHERE stream = ?", (stream,)).fetchone()
+        return 0 if row is None else int(row[0])
 
     # Owners and leases
 
@@ -490,15 +537,14 @@ class SqliteTransaction:
 
     def claim(self, resource: str, owner_id: str, token: str, now: float) -> Owner | None:
         """Take the lease if it is free or its owner is dead. Answers the living owner if there is one, else nothing."""
-        holder = self.holder_of(resource)
-        if holder is not None and is_alive(holder, now):
-            return holder
-        self._numbers.pop(resource.removeprefix("run:"), None)
-        self._execute(
-            "INSERT INTO leases (resource, owner, token, taken_at) VALUES (?, ?, ?, ?) ON CONFLICT (resource) "
-            "DO UPDATE SET owner = excluded.owner, token = excluded.token, taken_at = excluded.taken_at",
-            (resource, owner_id, token, now),
-        )
+        if self._execute(_TAKE, (resource, owner_id, token, now)).rowcount != 1:
+            holder = self.holder_of(resource)
+            if holder is not None and is_alive(holder, now):
+                return holder
+            self._execute(_TAKE_OVER, (owner_id, token, now, resource))
+        run_id = resource.removeprefix("run:")
+        if f"history:{run_id}" not in self.topics:  # else this very transaction has begun it, and knows its numbers
+            self._numbers.pop(run_id, None)
         self.topics.add(resource)
         return None
 

@@ -19,7 +19,7 @@ from troth.runtime.store import failpoints
 from troth.runtime.store.errors import FAULTS, StoreBusyError, StoreError
 from troth.runtime.store.failpoints import CommitPoint
 from troth.runtime.store.read_only import cannot_be_written, not_writable
-from troth.runtime.store.transaction import SqliteTransaction
+from troth.runtime.store.transaction import RunMemory, SqliteTransaction
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,7 +76,7 @@ class Writer:
         self._holder: int | None = None
         self.since_checkpoint = 0
         self._seen_version: int | None = None
-        self._numbers: dict[str, tuple[int, int]] = {}
+        self._numbers = RunMemory()
 
     def after_fork(self) -> None:
         """In the child: leave the parent's connection and locks alone, and start anew."""
@@ -357,9 +357,9 @@ class Writer:
                 connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
 
     def has_foreign_changes(self) -> bool:
-        """Whether another process may have committed since the last look. Answers no while the writer is in use.
+        """Whether another process may have committed since the last look; the first look cannot tell, so it may.
 
-        The first look answers yes: between the opening of the file and that look nobody has looked.
+        Answers no while the writer is in use: the next look tells.
         """
         if not self._lock.acquire(blocking=False):
             return False
@@ -368,9 +368,9 @@ class Writer:
         except FAULTS as error:
             raise StoreError(f"The store {str(self._path)!r} could not be read: {error}.") from error
         else:
-            changed = self._seen_version != version
+            is_changed = version != self._seen_version
             self._seen_version = version
-            return changed
+            return is_changed
         finally:
             self._lock.release()
 

@@ -53,7 +53,7 @@ def described(text: str | None) -> Described:
             at += 1
     summary = "\n".join(head).strip()
     parameters = {name: " ".join(part for part in parts if part).strip() for name, parts in rows.items()}
-    return Described(summary, MappingProxyType({name: said for name, said in parameters.items() if said}))
+    return Described(summary, MappingProxyType({name: text for name, text in parameters.items() if text}))
 
 
 def _starts_parameters(lines: list[str], at: int) -> bool:
@@ -78,11 +78,11 @@ def _rows(lines: list[str], at: int, row: re.Pattern[str], rows: dict[str, list[
         ends = depth < indent or (not numpy and depth == 0)
         if ends or (numpy and depth == 0 and at + 1 < len(lines) and lines[at + 1].strip().startswith("---")):
             return at
-        found = row.match(line.strip()) if depth == indent else None
-        if found:
-            current = rows.setdefault(found[1], [])
+        matched = row.match(line.strip()) if depth == indent else None
+        if matched:
+            current = rows.setdefault(matched[1], [])
             if not numpy:
-                current.append(found[2])
+                current.append(matched[2])
         elif current is not None:
             current.append(line.strip())
         at += 1

@@ -53,15 +53,16 @@ class Tool:
         """Check what a model gave (a JSON text or a mapping) and return keyword arguments for the function."""
         from pydantic import ValidationError
 
+        parsed: object = given
         if isinstance(given, str):
             try:
-                given = json.loads(given or "{}")
+                parsed = json.loads(given or "{}")
             except ValueError as problem:
                 raise ToolArgumentsError(f"The arguments of {self.name!r} are not JSON: {problem}") from problem
-        if not isinstance(given, Mapping):
-            raise ToolArgumentsError(f"The arguments of {self.name!r} are {type(given).__name__}, not an object.")
+        if not isinstance(parsed, Mapping):
+            raise ToolArgumentsError(f"The arguments of {self.name!r} are {type(parsed).__name__}, not an object.")
         try:
-            checked = self._arguments.model_validate(dict(given))
+            checked = self._arguments.model_validate(dict(parsed))
         except ValidationError as problem:
             rows = "; ".join(
                 f"{'.'.join(map(str, row['loc'])) or 'arguments'}: {row['msg']}"
@@ -91,7 +92,7 @@ def tool(
     could not be called safely is refused here: a function of unknown color, `*args`, positional-only parameters.
     """
     if function is None:
-        return lambda given: _make(given, name, description, timeout)
+        return lambda decorated: _make(decorated, name, description, timeout)
     return _make(function, name, description, timeout)
 
 
@@ -122,17 +123,17 @@ def _make(function: Callable[..., Any], name: str | None, description: str | Non
             "Calling it could start work that nobody waits for.\n"
             "Wrap it in a plain `def` or an `async def`."
         )
-    said = described(inspect.getdoc(function))
-    model = _arguments_model(function, called, said.parameters)
+    docstring = described(inspect.getdoc(function))
+    model = _arguments_model(function, called, docstring.parameters)
     schema = model.model_json_schema()
     schema.pop("title", None)
     for row in schema.get("properties", {}).values():
         row.pop("title", None)
-    text = description if description is not None else said.summary
+    text = description if description is not None else docstring.summary
     return Tool(called, text, schema, function, color, timeout, _arguments=model)
 
 
-def _arguments_model(function: Callable[..., Any], name: str, said: Mapping[str, str]) -> "type[BaseModel]":
+def _arguments_model(function: Callable[..., Any], name: str, descriptions: Mapping[str, str]) -> "type[BaseModel]":
     from pydantic import ConfigDict, Field, PydanticUserError, create_model
 
     hints = _hints(function, name)
@@ -144,7 +145,7 @@ def _arguments_model(function: Callable[..., Any], name: str, said: Mapping[str,
                 "The tool was not made.\nGive every parameter a name of its own that can be passed as a keyword."
             )
         annotation, text = _without_words(hints.get(parameter.name, Any))
-        text = text or said.get(parameter.name)
+        text = text or descriptions.get(parameter.name)
         default = ... if parameter.default is parameter.empty else parameter.default
         fields[parameter.name] = (annotation, Field(default, description=text))
     try:
@@ -188,6 +189,6 @@ def _without_words(annotation: Any) -> tuple[Any, str | None]:
         return annotation, None
     inner, *extras = typing.get_args(annotation)
     words = [extra for extra in extras if isinstance(extra, str)]
-    rest = tuple(extra for extra in extras if not isinstance(extra, str))
-    kept = typing.Annotated[(inner, *rest)] if rest else inner
-    return kept, " ".join(words) or None
+    metadata = tuple(extra for extra in extras if not isinstance(extra, str))
+    stripped = typing.Annotated[(inner, *metadata)] if metadata else inner
+    return stripped, " ".join(words) or None

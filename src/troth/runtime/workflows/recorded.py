@@ -27,10 +27,10 @@ def appended(row: StepRecord) -> tuple[str, Mapping[str, Any]]:
 
 def inputs_of(row: StepRecord) -> object:
     """What a step was given by name."""
-    given = _read(row)
-    if not isinstance(given, list):
+    arguments = _read(row)
+    if not isinstance(arguments, list):
         raise _damaged(row)
-    return given[1] if len(given) == 2 else {}
+    return arguments[1] if len(arguments) == 2 else {}
 
 
 def timeout_of(row: StepRecord) -> float | None:

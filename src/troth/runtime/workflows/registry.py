@@ -125,30 +125,34 @@ class WorkflowRegistry:
         self._engine = engine
         self._store = store
         self._registry = registry
-        self._known: dict[str, RegisteredWorkflow] = {}
+        self._workflows: dict[str, RegisteredWorkflow] = {}
         self._specs: dict[str, WorkflowSpec] = {}
         self._accepted: dict[str, tuple[RegisteredWorkflow, Mapping[str, str]]] = {}
-        self._taken: dict[int, tuple[str, RegisteredWorkflow]] = {}
+        self._by_identity: dict[int, tuple[str, RegisteredWorkflow]] = {}
         self._registered: set[str] = set()
         self._lock = threading.Lock()
 
     def take(self, source: Runnable) -> tuple[str, RegisteredWorkflow, bool]:
         """Read and check what is to be run; answers its name, itself, and whether it was not known before."""
-        if isinstance(source, LinkedWorkflow) and (taken := self._taken.get(id(source))) and taken[1].linked is source:
-            return *taken, False
-        known = self._read(source)
-        name = known.name
+        if (
+            isinstance(source, LinkedWorkflow)
+            and (cached := self._by_identity.get(id(source)))
+            and cached[1].linked is source
+        ):
+            return *cached, False
+        workflow = self._read(source)
+        name = workflow.name
         with self._lock:
-            before = self._known.get(name)
-            self._known[name] = known
+            before = self._workflows.get(name)
+            self._workflows[name] = workflow
             if name not in self._registered:
                 self._register(name)
             if before is None:
-                self._keep(name, known.spec)
+                self._keep(name, workflow.spec)
             if before is not None:  # one of each: a service that runs a file a million times reads it a million times
-                self._taken.pop(id(before.linked), None)
-            self._taken[id(known.linked)] = name, known
-        return name, known, before is None
+                self._by_identity.pop(id(before.linked), None)
+            self._by_identity[id(workflow.linked)] = name, workflow
+        return name, workflow, before is None
 
     def _register(self, name: str) -> None:
         self._engine.register(self._decision(name), name)
@@ -175,31 +179,31 @@ class WorkflowRegistry:
 
     def _decision(self, name: str) -> Callable[[str, dict[str, object], str], Generator[Command, Any, object]]:
         def decision(run_id: str, inputs: dict[str, object], source: str) -> Generator[Command, Any, object]:  # noqa: ARG001
-            known, codes = self._accepted.get(run_id) or (self._known[name], {})
-            return (yield from self.deciding(known, run_id, inputs, codes))
+            workflow, codes = self._accepted.get(run_id) or (self._workflows[name], {})
+            return (yield from self.deciding(workflow, run_id, inputs, codes))
 
         return decision
 
     def deciding(
-        self, known: RegisteredWorkflow, run_id: str, inputs: Mapping[str, object], codes: Mapping[str, str]
+        self, workflow: RegisteredWorkflow, run_id: str, inputs: Mapping[str, object], codes: Mapping[str, str]
     ) -> Generator[Command, Any, object]:
         """The decision of one run, about to begin."""
-        yield Conclude(partial(_word_for, run_id, known.spec))
-        if known.saga is None:
-            return (yield from decide(self._run(known, run_id, codes), inputs))
-        outcome = yield from decide_saga(known.saga)
+        yield Conclude(partial(_word_for, run_id, workflow.spec))
+        if workflow.saga is None:
+            return (yield from decide(self._run(workflow, run_id, codes), inputs))
+        outcome = yield from decide_saga(workflow.saga)
         if outcome.was_cancelled:
             raise RunCancelledError(str(outcome))
         if outcome.state is not SagaState.COMPLETED:
             raise SagaFailedError(outcome)
         return outcome.results
 
-    def _run(self, known: RegisteredWorkflow, run_id: str, codes: Mapping[str, str]) -> Run:
+    def _run(self, workflow: RegisteredWorkflow, run_id: str, codes: Mapping[str, str]) -> Run:
         """What the frames of a run share: what was used before, and a larger budget if it was given one."""
         record = self._engine.find(run_id)
         run = Run(
             run_id,
-            known.linked,
+            workflow.linked,
             codes,
             workers=self._engine.workers,
             send=partial(self._tell_once, run_id),
@@ -208,9 +212,13 @@ class WorkflowRegistry:
         if record is not None and record.forked_from is not None:
             run.origins = origins_of(run_id, self._engine.steps(run_id))
             run.forked_at = record.created_at
-        if known.spec.budget.limits:
-            run.linked = replace(known.linked, spec=replace(known.spec, budget=self.budget_of(run_id, known.spec)))
-        if any(one.budget.tokens is not None or one.budget.cost is not None for one in _with_inner(known.spec)):
+        if workflow.spec.budget.limits:
+            run.linked = replace(
+                workflow.linked, spec=replace(workflow.spec, budget=self.budget_of(run_id, workflow.spec))
+            )
+        if any(
+            inner.budget.tokens is not None or inner.budget.cost is not None for inner in _with_inner(workflow.spec)
+        ):
             for row in self._engine.steps(run_id):
                 if row.kind == "step" and doer(row) == run_id:
                     run.meter.by_place[row.name] = usage_of(self._store, row.key)
@@ -227,11 +235,11 @@ class WorkflowRegistry:
             return spec.budget
         return raised(spec.budget, self._store.events(stream, after=last - 1)[0].payload)
 
-    def larger_budget(self, run: RunRecord, given: Mapping[str, object]) -> dict[str, object]:
-        """What is written down of a larger budget: every limit given so far, `given` included."""
+    def larger_budget(self, run: RunRecord, limits: Mapping[str, object]) -> dict[str, object]:
+        """What is written down of a larger budget: every limit set so far, `limits` included."""
         before = self.budget_of(run.id, self.spec_of(run))
-        limits = raised(before, given).limits
-        return {name: limits.get(name) for name in LIMITS}
+        larger = raised(before, limits).limits
+        return {name: larger.get(name) for name in LIMITS}
 
     def build_report(self, run: RunRecord, rows: Sequence[StepRecord], *, talks: bool = False) -> RunReport:
         """The report of a run; with what its agents said, if that is asked for."""
@@ -249,7 +257,7 @@ class WorkflowRegistry:
             signals = self._store.signals(run_id)
         except DamagedStoreError:
             return {}
-        return {one.name: one.sent_at for one in reversed(signals) if one.taken_by is None}
+        return {signal.name: signal.sent_at for signal in reversed(signals) if signal.taken_by is None}
 
     def is_held(self, run_id: str) -> bool:
         """Whether somebody living carries a run out, here or elsewhere."""
@@ -267,9 +275,9 @@ class WorkflowRegistry:
 
     def spec_of(self, run: RunRecord) -> WorkflowSpec:
         """The workflow of a run as it was when the run began."""
-        known = self._known.get(run.decision)
-        if known is not None:
-            return known.spec
+        workflow = self._workflows.get(run.decision)
+        if workflow is not None:
+            return workflow.spec
         if run.decision not in self._specs:
             document = self._document(run)
             try:
@@ -280,27 +288,27 @@ class WorkflowRegistry:
 
     def continues(self, run: RunRecord) -> bool:
         """Whether the workflow of a run, or one in it, goes on without what failed."""
-        return any(one.on_error == "continue" for one in _with_inner(self.spec_of(run)))
+        return any(spec.on_error == "continue" for spec in _with_inner(self.spec_of(run)))
 
     def _document(self, run: RunRecord) -> object:
-        kept = self._store.events(run.decision, limit=1)
-        if not kept:
+        events = self._store.events(run.decision, limit=1)
+        if not events:
             raise DamagedStoreError(f"the workflow of run {run.id!r}", f"{run.decision!r} is not in the store")
-        match kept[0].payload:
+        match events[0].payload:
             case {"name": str(), "steps": list()} as document:
                 return document
         raise DamagedStoreError(f"the workflow of run {run.id!r}", "it is no workflow")
 
-    def bind(self, run_id: str, known: RegisteredWorkflow) -> None:
+    def bind(self, run_id: str, workflow: RegisteredWorkflow) -> None:
         """Have `run_id` carried out with exactly this workflow.
 
         Two that were built in Python may be the same document and yet call other functions: closures, say, that were
         made for one request each.
         """
         if len(self._accepted) > _MANY:
-            runs = {one: self._engine.find(one) for one in list(self._accepted)}
-            self.forget(*(one for one, run in runs.items() if run is not None and run.state.is_over))
-        self._accepted[run_id] = (known, {})
+            runs = {accepted_id: self._engine.find(accepted_id) for accepted_id in list(self._accepted)}
+            self.forget(*(accepted_id for accepted_id, run in runs.items() if run is not None and run.state.is_over))
+        self._accepted[run_id] = (workflow, {})
 
     def forget(self, *run_ids: str) -> None:
         """These runs are over."""
@@ -317,15 +325,15 @@ class WorkflowRegistry:
         as_recorded: bool = False,
     ) -> None:
         """Make sure that `run`, of which `rows` are kept, can go on here; `ChangedWorkflowError` where it must not."""
-        known = self.known_for(run, source, as_recorded=as_recorded)
-        if known.name != run.decision and not accept_changes:
+        workflow = self.known_for(run, source, as_recorded=as_recorded)
+        if workflow.name != run.decision and not accept_changes:
             raise ChangedWorkflowError(
-                f"The workflow {known.spec.name!r} is not what it was when the run {run.id!r} began.\n"
+                f"The workflow {workflow.spec.name!r} is not what it was when the run {run.id!r} began.\n"
                 "The run was left as it is: its recorded steps may not be the ones that the workflow now has.\n"
                 "Go on with the workflow as it was (`as_recorded=True`, `--as-recorded`), or with the new one if the "
                 "steps that are done are the same (`accept_changes=True`, `--accept-changes`)."
             )
-        changes = changes_since(rows, known.linked)
+        changes = changes_since(rows, workflow.linked)
         if changes.done and not accept_changes:
             raise ChangedWorkflowError(
                 f"The code of {', '.join(map(repr, changes.done))} has changed since the run {run.id!r} did that.\n"
@@ -333,7 +341,7 @@ class WorkflowRegistry:
                 "If the recorded results are still right, go on with `accept_changes=True` (`--accept-changes`); "
                 f"otherwise run it again: `troth runs fork {run.id}`."
             )
-        self._accepted[run.id] = (known, changes.codes)
+        self._accepted[run.id] = (workflow, changes.codes)
         with self._lock:
             if run.decision not in self._registered:
                 self._register(run.decision)
@@ -354,9 +362,9 @@ class WorkflowRegistry:
                 return self._read(file)
             except InvalidWorkflowError as invalid:
                 raise CannotGoOnHereError(run.id, invalid) from None
-        known = self._known.get(run.decision)
-        if known is not None:
-            return known
+        workflow = self._workflows.get(run.decision)
+        if workflow is not None:
+            return workflow
         folder = Path(file).parent if file else Path.cwd()
         try:
             return RegisteredWorkflow(replace(load_recorded(self._document(run), self._registry, folder), source=file))

@@ -14,6 +14,7 @@ from troth.testing.store_conformance import (
     news,
     promises,
     runs,
+    server,
     sessions,
     signals,
     streams,
@@ -22,7 +23,8 @@ from troth.testing.store_conformance.check import Check, Ground, Part, found
 
 __all__ = ["Check", "Ground", "Part", "checks"]
 
-_PARTS = (commits, streams, runs, history, signals, leases, promises, sessions, news)  # imported for their checks
+# Imported for their checks.
+_PARTS = (commits, streams, runs, history, signals, leases, promises, sessions, server, news)
 
 
 def checks(*parts: Part) -> list[Check]:

@@ -37,7 +37,7 @@ __all__ = [
     "until",
 ]
 
-Part = Literal["commits", "streams", "runs", "history", "signals", "leases", "promises", "sessions", "news"]
+Part = Literal["commits", "streams", "runs", "history", "signals", "leases", "promises", "sessions", "server", "news"]
 
 POINT = commit_point("test.conformance", "whatever a check of a store writes")
 PATIENCE = 60.0  # seconds until something that has to come has not come

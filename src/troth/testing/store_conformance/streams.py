@@ -1,5 +1,7 @@
 """Streams: entries in order, numbered without a gap."""
 
+import threading
+import time
 from contextlib import ExitStack
 from functools import partial
 
@@ -73,3 +75,50 @@ def the_streams_written_to_last_come_first(ground: Ground) -> None:
             store.commit(POINT, append("x", name))
         assert store.recent_streams("talk/", 2) == ["talk/a", "talk/c"]
         assert store.recent_streams("talk/", 9) == ["talk/a", "talk/c", "talk/b"]
+
+
+@check("streams")
+def a_stream_that_is_cut_off_keeps_its_numbers(ground: Ground) -> None:
+    """What is left follows what is gone, also for whoever reads from the beginning."""
+    with ground.open() as store, ground.open() as other:
+        for number in range(6):
+            store.commit(POINT, append(number, "s"))
+        assert (other.trim("s", 2), other.trim("s", 2), other.trim("none", 2)) == (4, 0, 0)
+        assert (store.trimmed("s"), store.last_event("s")) == (4, 6)
+        assert [event.seq for event in store.events("s")] == [5, 6]
+        assert [event.seq for event in store.events("s", after=5)] == [6]
+        assert [event.seq for event in store.commit(POINT, lambda tx: tx.events("s", after=1))] == [5, 6]
+        assert store.commit(POINT, append(6, "s")) == 7
+
+
+@check("streams")
+def entries_of_all_streams_are_told_in_order(ground: Ground) -> None:
+    """Whoever goes on behind the last entry that was told misses none, whoever writes at the same time."""
+    told: list[tuple[str, int]] = []
+
+    def write(store: Store, name: str) -> None:
+        for number in range(15):
+            store.commit(POINT, append(number, name))
+
+    def read(store: Store, done: threading.Event) -> None:
+        after, is_last = 0, False
+        while not is_last:
+            is_last = done.is_set()  # looked at before the last page
+            while page := store.events_of_all("all/", after=after, limit=7):
+                assert [event.id for event in page] == sorted(event.id for event in page)
+                after = page[-1].id
+                told.extend((event.stream, event.seq) for event in page)
+            if is_last and len(told) < 60:
+                is_last = False  # held back by what others commit meanwhile
+                time.sleep(0.01)
+
+    with ground.open() as one, ground.open() as two, ground.open() as reader:
+        one.commit(POINT, append(0, "another"))
+        done = threading.Event()
+        thread = threading.Thread(target=read, args=(reader, done), daemon=True)
+        thread.start()
+        in_threads([partial(write, store, f"all/{n}") for n, store in enumerate((one, two, one, two))])
+        done.set()
+        thread.join(PATIENCE)
+        assert not thread.is_alive(), f"{len(told)} of 60 entries were told"
+        assert sorted(told) == [(f"all/{n}", seq) for n in range(4) for seq in range(1, 16)]

@@ -217,6 +217,17 @@ def test_closing_interrupts_and_lets_go(path, trace):
         assert other.store.holder("run:r") is None
 
 
+def test_waiting_at_a_closed_engine(path, trace):
+    """Who begins to wait, or looks again, after the store was closed is told the same as who waited before."""
+    engine = EmbeddedEngine(path, decisions=DECISIONS)
+    engine.start(programs.waits_for_ever, trace, "async step", run_id="r")
+    engine.close()
+    with pytest.raises(EngineClosedError, match="The run is kept"):
+        engine.result("r")
+    with pytest.raises(EngineClosedError, match="The run is kept"):
+        asyncio.run(engine.aresult("r"))
+
+
 def test_runs_of_a_loop_that_ended_go_on_at_the_next(path, trace):
     """Two successive loops: what the first left behind is interrupted, not lost, and taken up by the second."""
 

@@ -88,36 +88,36 @@ class ExpressionReader(Reading):
             (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset),
         )
 
-    def called(self, node: Any, told: set[str] | None = None) -> Node:
-        """The tuple for a call; its callee as written is added to `told`, and is not mentioned as a value."""
+    def called(self, node: Any, callees: set[str] | None = None) -> Node:
+        """The tuple for a call; its callee as written is added to `callees`, and is not mentioned as a value."""
         names = self.names
-        if told is None:
-            told = self.calls
-        func, args, given = node.func, node.args, node.keywords
+        if callees is None:
+            callees = self.calls
+        func, args, keyword_args = node.func, node.args, node.keywords
         kind = type(func)
         callee: Node
         if kind is _Name:
             name = func.id
-            told.add(name)
+            callees.add(name)
             callee = ("name", name)
         elif kind is _Attribute:
             base, name = func.value, func.attr
             kind = type(base)
             if kind is _Name:
                 inner = names[base.id]
-                told.add(f"{inner[1]}.{name}")
+                callees.add(f"{inner[1]}.{name}")
             else:
                 inner = self._within(base)
             callee = ("attr", inner, name, (func.lineno, func.col_offset, func.end_lineno, func.end_col_offset))
             if kind is not _Name:
-                told.add(written(callee))
+                callees.add(written(callee))
         else:
             callee = self._within(func)
             if text := written(callee):
-                told.add(text)
-        if given:
+                callees.add(text)
+        if keyword_args:
             keywords: list[tuple[str | None, Node]] = []
-            for keyword in given:
+            for keyword in keyword_args:
                 value = keyword.value
                 kind = type(value)
                 if kind is _Name:
@@ -134,9 +134,9 @@ class ExpressionReader(Reading):
                     )
                 else:
                     keywords.append((keyword.arg, READ[kind](self, value)))
-            given = tuple(keywords)
+            keyword_args = tuple(keywords)
         else:
-            given = ()
+            keyword_args = ()
         if args:
             arg = args[0]
             kind = type(arg)
@@ -144,7 +144,13 @@ class ExpressionReader(Reading):
             args = (first,) if len(args) == 1 else (first, *self._many(args[1:]))
         else:
             args = ()
-        return ("call", callee, args, given, (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset))
+        return (
+            "call",
+            callee,
+            args,
+            keyword_args,
+            (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset),
+        )
 
     def _await(self, node: Any) -> Node:
         self.waits = True
@@ -218,20 +224,20 @@ class ExpressionReader(Reading):
         return ("parts", (self._within(node.operand),))
 
     def _binop(self, node: Any) -> Node:
-        left, right = node.left, node.right
-        return ("binop", self._within(left), self._within(right), type(node.op) is ast.BitOr)
+        lhs, rhs = node.left, node.right
+        return ("binop", self._within(lhs), self._within(rhs), type(node.op) is ast.BitOr)
 
     def _compare(self, node: Any) -> Node:
-        left, ops, others = node.left, node.ops, node.comparators
+        lhs, ops, operands = node.left, node.ops, node.comparators
         if len(ops) == 1:
-            other = others[0]
+            operand = operands[0]
             op = _OPS.get(type(ops[0]), "<")
-            return ("compare", READ[type(left)](self, left), (op,), (READ[type(other)](self, other),))
+            return ("compare", READ[type(lhs)](self, lhs), (op,), (READ[type(operand)](self, operand),))
         return (
             "compare",
-            READ[type(left)](self, left),
+            READ[type(lhs)](self, lhs),
             tuple([_OPS.get(type(op), "<") for op in ops]),
-            self._many(others),
+            self._many(operands),
         )
 
     def _lambda(self, node: ast.Lambda) -> Node:
@@ -244,18 +250,23 @@ class ExpressionReader(Reading):
     def _generators(self, node: Any) -> tuple[Node, ...]:
         if any(g.is_async for g in node.generators):
             self.waits = True
-        found = tuple(
+        generators = tuple(
             [(bool(g.is_async), self.expr(g.target), self.expr(g.iter), self._many(g.ifs)) for g in node.generators]
         )
-        for is_async, target, iterated, _conditions in found:
+        for is_async, target, iterated, _conditions in generators:
             self.bind(target)
-            if not is_async:
+            if is_async:
+                self.take_async(iterated, "for")
+            else:
                 self.take(iterated)
-        return found
+        return generators
 
     def _comprehension(self, node: Any) -> Node:
         kind = {ast.ListComp: "list", ast.SetComp: "set"}.get(type(node), "generator")
-        return ("comp", kind, (self.expr(node.elt),), self._generators(node), at(node))
+        waits, self.waits = self.waits, False
+        item = self.expr(node.elt)
+        self.waits = self.end_item(kind, waits=waits)
+        return ("comp", kind, (item,), self._generators(node), at(node))
 
     def _dict_comprehension(self, node: ast.DictComp) -> Node:
         return ("comp", "dict", (self.expr(node.key), self.expr(node.value)), self._generators(node), at(node))
@@ -298,7 +309,7 @@ class ExpressionReader(Reading):
         """The parameters of a function, in order, each with its annotation and its default."""
         result: list[Param] = []
         first, plain, defaults = args.posonlyargs, args.args, args.defaults
-        star, named, double = args.vararg, args.kwonlyargs, args.kwarg
+        star, keyword_only, double = args.vararg, args.kwonlyargs, args.kwarg
         if first or defaults:
             without = len(first) + len(plain) - len(defaults)
             for index, arg in enumerate((*first, *plain)):
@@ -310,8 +321,8 @@ class ExpressionReader(Reading):
                 result.append((arg.arg, None if note is None else READ[type(note)](self, note), None, ""))
         if star is not None:
             result.append(self._param(star, None, "*"))
-        if named:
-            for arg, default in zip(named, args.kw_defaults, strict=True):
+        if keyword_only:
+            for arg, default in zip(keyword_only, args.kw_defaults, strict=True):
                 result.append(self._param(arg, default, "="))
         if double is not None:
             result.append(self._param(double, None, "**"))

@@ -59,13 +59,13 @@ class _FileReader(ExpressionReader):
         """A statement whose value is nested too deeply to be followed: all that is known is which names stand in it."""
         self.row = 0
         inside = list(ast.walk(node.value))
-        self.waits = self.waits or any(isinstance(one, ast.Await) for one in inside)
-        self.generator = self.generator or any(isinstance(one, ast.Yield | ast.YieldFrom) for one in inside)
-        names = sorted({one.id for one in inside if isinstance(one, ast.Name)})
+        self.waits = self.waits or any(isinstance(inner, ast.Await) for inner in inside)
+        self.generator = self.generator or any(isinstance(inner, ast.Yield | ast.YieldFrom) for inner in inside)
+        names = sorted({inner.id for inner in inside if isinstance(inner, ast.Name)})
         # Whatever a function inside takes from around it may be awaited there; and what it gives is not known.
-        taken = ast.List([ast.Name(name, ast.Load()) for name in names], ast.Load())
+        names_list = ast.List([ast.Name(name, ast.Load()) for name in names], ast.Load())
         nothing = ast.arguments([], [], None, [], [], None, [])
-        value = ast.Subscript(ast.Lambda(nothing, taken), ast.Constant(None), ast.Load())
+        value = ast.Subscript(ast.Lambda(nothing, names_list), ast.Constant(None), ast.Load())
         short = copy(node)
         short.value = ast.fix_missing_locations(ast.copy_location(value, node))
         return _STATEMENTS[type(node)](self, short)
@@ -108,12 +108,12 @@ class _FileReader(ExpressionReader):
     def _choice(self, node: ast.If) -> Node:
         """A long row of `elif`, each of which stands inside the one before: read like a `match` with guards alone."""
         cases: list[Node] = []
-        rest: list[Any] = [node]
-        while len(rest) == 1 and type(rest[0]) is ast.If:
-            cases.append((None, "", None, self.expr(rest[0].test), self._block(rest[0].body)))
-            rest = rest[0].orelse
-        if rest:
-            cases.append((None, "", None, None, self._block(rest)))
+        remaining: list[Any] = [node]
+        while len(remaining) == 1 and type(remaining[0]) is ast.If:
+            cases.append((None, "", None, self.expr(remaining[0].test), self._block(remaining[0].body)))
+            remaining = remaining[0].orelse
+        if remaining:
+            cases.append((None, "", None, None, self._block(remaining)))
         return ("match", NOTHING, tuple(cases))
 
     def _while(self, node: ast.While) -> Node:
@@ -134,10 +134,12 @@ class _FileReader(ExpressionReader):
     def _consumed(self, node: Any, how: str) -> Node:
         """What `async for` or `async with` takes: right for iterators and contexts, wrong for coroutines."""
         if type(node) is not ast.Call:
-            return self.expr(node)
-        told: set[str] = set()
-        call = self.called(node, told)
-        for callee in told:
+            value = self.expr(node)
+            self.take_async(value, how)
+            return value
+        callees: set[str] = set()
+        call = self.called(node, callees)
+        for callee in callees:
             self.awaited.add(f"{how} {callee}")
         return call
 

@@ -65,8 +65,8 @@ class AnnotationReader(TreeReader):
     def _written_out(self, place: At) -> Node:
         """What stands there, by the text of it: the same few hundred annotations stand all over a project."""
         text = self._text(place)
-        known = _annotations.get(text)
-        if known is None:
+        annotation = _annotations.get(text)
+        if annotation is None:
             try:
                 tree = ast.parse(b"(" + text + b"\n)", mode="eval")
             except (SyntaxError, ValueError) as error:
@@ -77,17 +77,17 @@ class AnnotationReader(TreeReader):
             node = reader.expr(tree.body)
             if reader.waits or reader.generator:
                 raise RefusedError("an annotation that does something")
-            known = _annotations[text] = _Annotation(node, reader)
-        for name in known.names:
+            annotation = _annotations[text] = _Annotation(node, reader)
+        for name in annotation.names:
             self._named(name)
-        if not known.is_plain:
-            reader = known.reader
+        if not annotation.is_plain:
+            reader = annotation.reader
             self.attributes |= reader.attributes
             self.calls |= reader.calls
             self.keyed |= reader.keyed
             self.taken |= reader.taken
             self.origins.update(reader.origins)
-        return moved(known.node, place[0] - 1, place[1] - 1) if known.has_places else known.node
+        return moved(annotation.node, place[0] - 1, place[1] - 1) if annotation.has_places else annotation.node
 
     def _skip_types(self) -> None:
         self._expect(tags.LIST)

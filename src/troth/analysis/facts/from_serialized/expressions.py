@@ -66,9 +66,9 @@ class SerialExpressions(AnnotationReader):
         node = self._nodes.get(name)
         if node is not None:
             return node
-        known = STANDING.get(name)
-        if known is not None:
-            return known
+        constant = STANDING.get(name)
+        if constant is not None:
+            return constant
         node = self._nodes[name] = ("name", name)
         return node
 
@@ -97,8 +97,8 @@ class SerialExpressions(AnnotationReader):
         count = self._short()
         return [self.expr() for _ in range(count)]
 
-    def _call(self, told: set[str]) -> Node:
-        """A call; its callee as written is added to `told`, and is not mentioned as a value."""
+    def _call(self, callees: set[str]) -> Node:
+        """A call; its callee as written is added to `callees`, and is not mentioned as a value."""
         tag = self._tree[self._at]
         callee: Node
         if tag == tags.NAME:
@@ -106,7 +106,7 @@ class SerialExpressions(AnnotationReader):
             name = self._word()
             end = self._at
             self._skip_end()
-            told.add(name)
+            callees.add(name)
             callee = ("name", name)
         elif tag == tags.MEMBER:
             self._at += 1
@@ -116,14 +116,14 @@ class SerialExpressions(AnnotationReader):
             place = self._place()
             self._expect(tags.END)
             callee = ("attr", base, name, place)
-            told.add(f"{base[1]}.{name}" if base[0] == "name" else written(callee))
+            callees.add(f"{base[1]}.{name}" if base[0] == "name" else written(callee))
         else:
             callee = self._within()
             end = 0
             text = written(callee)
             if text:
-                told.add(text)
-        given = self._many()
+                callees.add(text)
+        values = self._many()
         self._expect(tags.INTS)
         count = self._short()
         kinds: list[int] = []
@@ -134,34 +134,34 @@ class SerialExpressions(AnnotationReader):
             plain = plain and kind == tags.POSITIONAL
         self._expect(tags.LIST)
         count = self._short()
-        if count != len(given) or len(kinds) != count:
+        if count != len(values) or len(kinds) != count:
             raise RefusedError("arguments without kinds")
         args: tuple[Node, ...] = ()
         keywords: tuple[tuple[str | None, Node], ...] = ()
         if plain:
             for _ in range(count):
                 self._expect(tags.NONE)
-            args = tuple(given)
+            args = tuple(values)
         else:
             positional: list[Node] = []
-            named: list[tuple[str | None, Node]] = []
+            by_name: list[tuple[str | None, Node]] = []
             for index in range(count):
                 tag = self._tag()
                 kind = kinds[index]
-                value = given[index]
+                value = values[index]
                 if kind == tags.POSITIONAL:
                     positional.append(value)
                 elif kind == tags.NAMED and tag == tags.STR:
-                    named.append((self._bare_word(), value))
+                    by_name.append((self._bare_word(), value))
                 elif kind == tags.ALL_POSITIONAL:
                     positional.append(("star", value))
                 elif kind == tags.ALL_NAMED:
-                    named.append((None, value))
+                    by_name.append((None, value))
                 else:
                     raise RefusedError("an argument of another kind")
                 if kind != tags.NAMED and tag != tags.NONE:
                     raise RefusedError("an argument with a name")
-            args, keywords = tuple(positional), tuple(named)
+            args, keywords = tuple(positional), tuple(by_name)
         call_place = self._place()
         self._expect(tags.END)
         if count == 1 and args and args[0][0] == "comp" and args[0][1] == "generator":
@@ -217,10 +217,10 @@ class SerialExpressions(AnnotationReader):
             return ("not", operand) if operator == tags.NOT else ("parts", (operand,))
         if tag == tags.OPERATION:
             operator = self._integer()
-            left = self._within()
-            right = self._within()
+            lhs = self._within()
+            rhs = self._within()
             self._expect(tags.END)
-            return ("binop", left, right, operator == tags.OR_BITS)
+            return ("binop", lhs, rhs, operator == tags.OR_BITS)
         if tag == tags.FORMATTED:
             return self._formatted()
         if tag == tags.CONDITIONAL:
@@ -231,6 +231,10 @@ class SerialExpressions(AnnotationReader):
             orelse = self._within()
             self._skip_end()
             return ("ifexp", test, body, orelse)
+        return self._rare(tag)
+
+    def _rare(self, tag: int) -> Node:
+        """The tuple for an expression that hardly any function has."""
         if tag == tags.LAMBDA:
             return self._lambda()
         if tag == tags.GENERATOR:
@@ -335,13 +339,13 @@ class SerialExpressions(AnnotationReader):
         return ("dict", keys, values)
 
     def _compare(self) -> Node:
-        left = self.expr()
+        lhs = self.expr()
         self._expect(tags.INTS)
         count = self._short()
         ops = tuple([_OPS[self._short()] for _ in range(count)])
-        others = tuple(self._many())
+        operands = tuple(self._many())
         self._skip_end()
-        return ("compare", left, ops, others)
+        return ("compare", lhs, ops, operands)
 
     def _formatted(self) -> Node:
         values: list[Node] = []
@@ -424,7 +428,9 @@ class SerialExpressions(AnnotationReader):
             key = self.expr()
             parts = (key, self.expr())
         else:
+            waits, self.waits = self.waits, False
             parts = (self.expr(),)
+            self.waits = self.end_item(kind, waits=waits)
             if parts[0][0] == "star":
                 raise RefusedError("an item of a newer kind")
         count = self._integer()
@@ -438,6 +444,7 @@ class SerialExpressions(AnnotationReader):
             self.bind(targets[index])
             if is_async:
                 self.waits = True
+                self.take_async(iterated[index], "for")
             else:
                 self.take(iterated[index])
         place = self._place()

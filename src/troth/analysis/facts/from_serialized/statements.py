@@ -202,30 +202,32 @@ class _FileReader(SerialExpressions):
 
     def _for(self) -> Node:
         target = self.expr()
-        told: set[str] = set()
-        iterated = self._consumed(told)
+        callees: set[str] = set()
+        iterated = self._consumed(callees)
         self.iterate(target, iterated)
         body = self._block()
         orelse = self._block(may_lack=True)
         is_async = self._is()
-        self._consume(iterated, told, "for", is_async=is_async)
+        self._consume(iterated, callees, "for", is_async=is_async)
         place = self._whole_place()
         self._expect(tags.END)
         return ("for", is_async, target, iterated, body, orelse, place)
 
-    def _consumed(self, told: set[str]) -> Node:
-        """What a `for` or `with` takes; a callee goes to `told` until the color of the statement is known."""
+    def _consumed(self, callees: set[str]) -> Node:
+        """What a `for` or `with` takes; a callee goes to `callees` until the color of the statement is known."""
         if self._tree[self._at] != tags.CALL:
             return self.expr()
         self._at += 1
-        return self._call(told)
+        return self._call(callees)
 
-    def _consume(self, value: Node, told: set[str], how: str, *, is_async: bool) -> None:
+    def _consume(self, value: Node, callees: set[str], how: str, *, is_async: bool) -> None:
         if is_async:
             self.waits = True
-            self.awaited.update([f"{how} {callee}" for callee in told])
+            self.awaited.update([f"{how} {callee}" for callee in callees])
+            if value[0] != "call":
+                self.take_async(value, how)
         else:
-            self.calls |= told
+            self.calls |= callees
             self.take(value)
 
     def _with(self) -> Node:
@@ -233,11 +235,11 @@ class _FileReader(SerialExpressions):
         items: list[Node] = []
         is_async = False
         for index in range(count):
-            told: set[str] = set()
-            value = self._consumed(told)
+            callees: set[str] = set()
+            value = self._consumed(callees)
             if not index:
                 is_async = self._opening(WITH, self._line)[0] == b"async"
-            self._consume(value, told, "with", is_async=is_async)
+            self._consume(value, callees, "with", is_async=is_async)
             target = self.expr() if self._is() else None
             if target is not None:
                 self.enter(target, value, is_async=is_async)

@@ -175,9 +175,9 @@ class TreeReader(Reading):
     def _opening(self, word: re.Pattern[bytes], line: int) -> tuple[bytes, int]:
         """The word that opens a clause, in this line or above it, with its line."""
         while line > 0:
-            found = word.match(self._source, self._offset(line, 0))
-            if found is not None:
-                return found[1], line
+            opening = word.match(self._source, self._offset(line, 0))
+            if opening is not None:
+                return opening[1], line
             line -= 1
         raise RefusedError("nothing opens this")
 

@@ -67,20 +67,20 @@ class Checker:
 def executable(name: str) -> str:
     """The program of that name: beside the running Python if it is there, else on the path."""
     beside = shutil.which(name, path=str(Path(sys.executable).parent))
-    found = beside or shutil.which(name)
-    if found is None:
+    program = beside or shutil.which(name)
+    if program is None:
         raise MisuseError(
             f"`{name}` is not installed: it is neither beside this Python ({sys.executable}) nor on the path.\n"
             "Nothing was done.\n"
             f"Install it (`pip install {name}`), or give its command with `--checker`."
         )
-    return found
+    return program
 
 
 def relative_to(root: Path, path: str) -> str:
     """`path`, as a checker printed it, relative to the root of the copy; a path outside stays as it is."""
-    given = Path(path)
-    whole = given if given.is_absolute() else root / given
+    printed = Path(path)
+    whole = printed if printed.is_absolute() else root / printed
     for base in (root, root.resolve()):
         if whole.is_relative_to(base):
             return whole.relative_to(base).as_posix().removeprefix("./")
@@ -88,29 +88,29 @@ def relative_to(root: Path, path: str) -> str:
     return resolved.relative_to(root.resolve()).as_posix() if resolved.is_relative_to(root.resolve()) else path
 
 
-def value_of(done: Finished, *, fine: tuple[int, ...]) -> Any:
+def value_of(process: Finished, *, fine: tuple[int, ...]) -> Any:
     """The JSON that a tool printed; raises `CheckerError` unless it ended with one of the `fine` codes."""
-    if done.code not in fine:
-        raise CheckerError(end_of(done))
+    if process.code not in fine:
+        raise CheckerError(end_of(process))
     try:
-        return json.loads(done.stdout)
+        return json.loads(process.stdout)
     except ValueError as problem:
-        raise CheckerError(f"it printed no JSON ({problem}):\n{done.tail}") from problem
+        raise CheckerError(f"it printed no JSON ({problem}):\n{process.tail}") from problem
 
 
-def rows_of(done: Finished, *, fine: tuple[int, ...], by_line: bool = False) -> list[Any]:
+def rows_of(process: Finished, *, fine: tuple[int, ...], by_line: bool = False) -> list[Any]:
     """The rows of a JSON array that a tool printed, or of one JSON object `by_line`."""
     if not by_line:
-        rows = value_of(done, fine=fine)
+        rows = value_of(process, fine=fine)
         if not isinstance(rows, list):
-            raise CheckerError(f"it printed no JSON array:\n{done.tail}")
+            raise CheckerError(f"it printed no JSON array:\n{process.tail}")
         return rows
-    if done.code not in fine:
-        raise CheckerError(end_of(done))
-    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    if process.code not in fine:
+        raise CheckerError(end_of(process))
+    return [json.loads(line) for line in process.stdout.splitlines() if line.startswith("{")]
 
 
-def end_of(done: Finished) -> str:
+def end_of(process: Finished) -> str:
     """How a run ended, and its last words."""
-    how = "it ran out of time" if done.code is None else f"it ended with {done.code}"
-    return f"{how}:\n{done.tail}"
+    how = "it ran out of time" if process.code is None else f"it ended with {process.code}"
+    return f"{how}:\n{process.tail}"

@@ -43,15 +43,15 @@ def command_checker(command: str, *, pattern: str = "", kind: str = "") -> Check
     def line(scope: Scope) -> str:
         return command.replace("{root}", _quoted([str(scope.root)])).replace("{files}", _quoted(scope.files))
 
-    def read(done: Finished, scope: Scope) -> Sightings:
-        if done.code is None or done.code < 0 or done.code >= _SHELL_FAILURES:
-            raise CheckerError(end_of(done))
-        listed = _from_json(done.stdout, scope)
+    def read(process: Finished, scope: Scope) -> Sightings:
+        if process.code is None or process.code < 0 or process.code >= _SHELL_FAILURES:
+            raise CheckerError(end_of(process))
+        listed = _from_json(process.stdout, scope)
         if listed is not None:
             return listed
-        if done.code != 0 and "Traceback (most recent call last)" in done.stderr:
-            raise CheckerError(end_of(done))
-        return _from_lines(done.stdout + "\n" + done.stderr, shape, scope)
+        if process.code != 0 and "Traceback (most recent call last)" in process.stderr:
+            raise CheckerError(end_of(process))
+        return _from_lines(process.stdout + "\n" + process.stderr, shape, scope)
 
     return Checker(name="", label=command, command=line, read=read, kind=kind)
 
@@ -84,23 +84,23 @@ def _from_json(text: str, scope: Scope) -> Sightings | None:
         rows = rows.get("findings")
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         return None
-    found: Sightings = []
+    sightings: Sightings = []
     for row in rows:
         path = row.get("path") or row.get("filename") or row.get("file")
         line = row.get("line") or (row.get("location") or {}).get("row")
         if not isinstance(path, str) or not isinstance(line, int):
             return None
         words = " ".join(str(row[key]) for key in ("rule", "message") if row.get(key))
-        found.append(Sighting(relative_to(scope.root, path), line, str(row.get("code") or ""), words))
-    return found
+        sightings.append(Sighting(relative_to(scope.root, path), line, str(row.get("code") or ""), words))
+    return sightings
 
 
 def _from_lines(text: str, shape: re.Pattern[str], scope: Scope) -> Sightings:
-    found: Sightings = []
+    sightings: Sightings = []
     for line in text.splitlines():
         match = shape.search(line)
         if match:
             parts = match.groupdict()
             path = relative_to(scope.root, parts["path"])
-            found.append(Sighting(path, int(parts["line"]), parts.get("code") or "", parts.get("message") or ""))
-    return found
+            sightings.append(Sighting(path, int(parts["line"]), parts.get("code") or "", parts.get("message") or ""))
+    return sightings

@@ -39,7 +39,7 @@ def _settings(scope: Scope) -> Path:
     return settings
 
 
-def _read(done: Finished, scope: Scope) -> Sightings:
+def _read(process: Finished, scope: Scope) -> Sightings:
     # 2 is a file that cannot be checked at all, and then mypy has checked no other file either.
     return [
         Sighting(
@@ -48,5 +48,5 @@ def _read(done: Finished, scope: Scope) -> Sightings:
             row.get("code") or "",
             " ".join(filter(None, (row["message"], row.get("hint")))),
         )
-        for row in rows_of(done, fine=(0, 1), by_line=True)
+        for row in rows_of(process, fine=(0, 1), by_line=True)
     ]

@@ -26,8 +26,8 @@ def pyrefly() -> Checker:
     return Checker("pyrefly", f"pyrefly, default preset + {', '.join(_RULES)}", command, _read)
 
 
-def _read(done: Finished, scope: Scope) -> Sightings:
-    report = value_of(done, fine=(0, 1))
+def _read(process: Finished, scope: Scope) -> Sightings:
+    report = value_of(process, fine=(0, 1))
     return [
         Sighting(relative_to(scope.root, row["path"]), row["line"], row["name"], row["description"])
         for row in report["errors"]

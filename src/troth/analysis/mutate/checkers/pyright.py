@@ -45,8 +45,8 @@ def pyright() -> Checker:
     return Checker("pyright", "pyright strict, reportUnknown* and reportMissing* off", command, _read)
 
 
-def _read(done: Finished, scope: Scope) -> Sightings:
-    report = value_of(done, fine=(0, 1))
+def _read(process: Finished, scope: Scope) -> Sightings:
+    report = value_of(process, fine=(0, 1))
     return [
         Sighting(
             relative_to(scope.root, row["file"]),

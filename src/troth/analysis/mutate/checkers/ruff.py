@@ -26,10 +26,10 @@ def ruff() -> Checker:
     return Checker("ruff", f"ruff --preview --select {_RULES}", command, _read)
 
 
-def _read(done: Finished, scope: Scope) -> Sightings:
+def _read(process: Finished, scope: Scope) -> Sightings:
     return [
         Sighting(
             relative_to(scope.root, row["filename"]), row["location"]["row"], row.get("code") or "", row["message"]
         )
-        for row in rows_of(done, fine=(0, 1))
+        for row in rows_of(process, fine=(0, 1))
     ]

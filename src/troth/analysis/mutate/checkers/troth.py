@@ -19,8 +19,8 @@ def troth() -> Checker:
     return Checker("troth", "troth check", command, _read)
 
 
-def _read(done: Finished, scope: Scope) -> Sightings:
-    report = value_of(done, fine=(0, 1, 4))  # 4: done but for what a bug of ours has cost, which is told as well
+def _read(process: Finished, scope: Scope) -> Sightings:
+    report = value_of(process, fine=(0, 1, 4))  # 4: done but for what a bug of ours has cost, which is told as well
     return [
         Sighting(relative_to(scope.root, row["path"]), row["line"], row["code"], f"{row['rule']}: {row['message']}")
         for row in (*report["findings"], *report["errors"])

@@ -23,7 +23,7 @@ def ty() -> Checker:
     return Checker("ty", "ty --error all", command, _read)
 
 
-def _read(done: Finished, scope: Scope) -> Sightings:
+def _read(process: Finished, scope: Scope) -> Sightings:
     return [
         Sighting(
             relative_to(scope.root, row["location"]["path"]),
@@ -31,5 +31,5 @@ def _read(done: Finished, scope: Scope) -> Sightings:
             row["check_name"],
             row["description"].removeprefix(f"{row['check_name']}: "),
         )
-        for row in rows_of(done, fine=(0,))
+        for row in rows_of(process, fine=(0,))
     ]

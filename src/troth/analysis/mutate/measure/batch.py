@@ -30,12 +30,12 @@ def batches(mutants: Sequence[Mutant], *, size: int) -> list[Sequence[Mutant]]:
     """
     filled = [_Batch() for _ in range(-(-len(mutants) // size))]
     for mutant in mutants:
-        open_ = [one for one in filled if len(one.mutants) < size and not one.touched & mutant.touches]
+        open_ = [batch for batch in filled if len(batch.mutants) < size and not batch.touched & mutant.touches]
         if not open_:
             filled.append(_Batch())
             open_ = filled[-1:]
-        min(open_, key=lambda one: (one.names[_name(mutant)], len(one.mutants))).add(mutant)
-    return [one.mutants for one in filled if one.mutants]
+        min(open_, key=lambda batch: (batch.names[_name(mutant)], len(batch.mutants))).add(mutant)
+    return [batch.mutants for batch in filled if batch.mutants]
 
 
 def _name(mutant: Mutant) -> str:

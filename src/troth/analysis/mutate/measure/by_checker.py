@@ -91,8 +91,8 @@ def set_apart(mutants: Sequence[Mutant], project: Project) -> tuple[list[Result]
 
 
 def _look(checker: Checker, scope: Scope, limit: float) -> Sightings:
-    done = run_command(checker.command(scope), cwd=scope.root, limit=limit)
-    return checker.read(done, scope)
+    process = run_command(checker.command(scope), cwd=scope.root, limit=limit)
+    return checker.read(process, scope)
 
 
 def _measure(bench: _Bench, batch: Sequence[Mutant]) -> Iterator[Result]:
@@ -101,7 +101,7 @@ def _measure(bench: _Bench, batch: Sequence[Mutant]) -> Iterator[Result]:
     after = [spliced.after for spliced in changed.values()]
     try:
         with bench.space.holding(after, bench.project.sources):
-            said = _look(bench.checker, bench.scope, bench.limit)
+            sightings = _look(bench.checker, bench.scope, bench.limit)
     except CheckerError as problem:
         if len(batch) == 1:
             yield Result(batch[0].key, Verdict.CRASHED, (str(problem),))
@@ -110,7 +110,7 @@ def _measure(bench: _Bench, batch: Sequence[Mutant]) -> Iterator[Result]:
         yield from _measure(bench, batch[:half])
         yield from _measure(bench, batch[half:])
         return
-    new = new_sightings(bench.before, said, changed)
+    new = new_sightings(bench.before, sightings, changed)
     for mutant in batch:
         yield judge(mutant, new, changed, bench.operators[mutant.operator], bench.checker)
 

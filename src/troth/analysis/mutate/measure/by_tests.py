@@ -77,24 +77,24 @@ def score_tests(
         reached = (
             _reached(sound, coverage) if coverage else _probe(sound, suite, project, first, limit=limit, notice=notice)
         )
-        yield from (Result(one.key, Verdict.UNREACHED) for one in sound if reached.get(one.key) is False)
-        left = [one for one in sound if reached.get(one.key) is not False]
-        if sound and not left:
+        yield from (Result(mutant.key, Verdict.UNREACHED) for mutant in sound if reached.get(mutant.key) is False)
+        reachable = [mutant for mutant in sound if reached.get(mutant.key) is not False]
+        if sound and not reachable:
             notice(
                 "None of the mutants is reached by the tests. If they should be, the command may run an installed copy "
                 "of the project instead of the one it is started in."
             )
         spare: SimpleQueue[Workspace] = SimpleQueue()
         spare.put(first)
-        for _ in range(min(jobs, len(left)) - 1):
+        for _ in range(min(jobs, len(reachable)) - 1):
             spare.put(copies.enter_context(workspace(layout)))
         bench = _Bench(suite, project, spare, limit)
-        yield from _all(bench, left, coverage, jobs)
+        yield from _all(bench, reachable, coverage, jobs)
 
 
 def _reached(mutants: Sequence[Mutant], coverage: Coverage) -> Mapping[str, bool]:
-    found = {mutant.key: coverage.is_reached(mutant.path, *mutant.run_lines) for mutant in mutants}
-    return {key: known for key, known in found.items() if known is not None}
+    reached = {mutant.key: coverage.is_reached(mutant.path, *mutant.run_lines) for mutant in mutants}
+    return {key: is_reached for key, is_reached in reached.items() if is_reached is not None}
 
 
 def _probe(
@@ -111,8 +111,8 @@ def _probe(
         directory = Path(name).resolve()
         changed = probed(mutants, project, directory)
         with space.holding(changed, project.sources):
-            done = suite.run(space, limit)
-        if done.code == 0:
+            process = suite.run(space, limit)
+        if process.code == 0:
             return reached_by_probes(mutants, changed, directory)
     notice("Which mutants the tests reach could not be found out: with probes in the code they do not pass.")
     return {}
@@ -122,34 +122,34 @@ def _all(bench: _Bench, mutants: Sequence[Mutant], coverage: Coverage | None, jo
     """One run per mutant, `jobs` of them at a time; on the way out all that still runs is ended."""
     with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
         pending: set[Future[Result]] = {
-            pool.submit(_one, bench, mutant, coverage.tests(mutant.path, *mutant.run_lines) if coverage else ())
+            pool.submit(_run_mutant, bench, mutant, coverage.tests(mutant.path, *mutant.run_lines) if coverage else ())
             for mutant in mutants
         }
         try:
             while pending:
-                done, pending = wait(pending, return_when=FIRST_COMPLETED)
-                for one in done:
-                    yield one.result()
+                finished, pending = wait(pending, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    yield future.result()
         finally:
             bench.stop.set()
-            for one in pending:
-                one.cancel()
+            for future in pending:
+                future.cancel()
 
 
-def _one(bench: _Bench, mutant: Mutant, tests: tuple[str, ...]) -> Result:
+def _run_mutant(bench: _Bench, mutant: Mutant, tests: tuple[str, ...]) -> Result:
     space = bench.spare.get()
     try:
-        done = _with(bench, space, mutant, tests)
-        if tests and done.code not in (0, None) and not _passes(bench, space, tests):
+        process = _with(bench, space, mutant, tests)
+        if tests and process.code not in (0, None) and not _passes(bench, space, tests):
             # The selection does not pass on the untouched copy either (the data may be older than the tests), so its
             # failure says nothing; the whole command decides.
-            done = _with(bench, space, mutant, ())
+            process = _with(bench, space, mutant, ())
     finally:
         bench.spare.put(space)
-    if done.code is None:
-        return Result(mutant.key, Verdict.HUNG, (f"after {bench.limit:.0f} seconds",), done.seconds)
-    verdict = Verdict.CAUGHT if done.code else Verdict.SURVIVED
-    return Result(mutant.key, verdict, _said(done) if done.code else (), done.seconds)
+    if process.code is None:
+        return Result(mutant.key, Verdict.HUNG, (f"after {bench.limit:.0f} seconds",), process.seconds)
+    verdict = Verdict.CAUGHT if process.code else Verdict.SURVIVED
+    return Result(mutant.key, verdict, _failures_in(process) if process.code else (), process.seconds)
 
 
 def _with(bench: _Bench, space: Workspace, mutant: Mutant, tests: tuple[str, ...]) -> Finished:
@@ -161,13 +161,13 @@ def _with(bench: _Bench, space: Workspace, mutant: Mutant, tests: tuple[str, ...
 
 def _passes(bench: _Bench, space: Workspace, tests: tuple[str, ...]) -> bool:
     if tests not in bench.passes:
-        done = bench.suite.run(space, bench.limit, tests=tests, stop=bench.stop)
-        bench.passes[tests] = done.code == 0
+        process = bench.suite.run(space, bench.limit, tests=tests, stop=bench.stop)
+        bench.passes[tests] = process.code == 0
     return bench.passes[tests]
 
 
-def _said(done: Finished) -> tuple[str, ...]:
+def _failures_in(process: Finished) -> tuple[str, ...]:
     """The failures by name, as pytest and unittest give them, or else the last line."""
-    lines = [line.strip() for line in (done.stdout + "\n" + done.stderr).splitlines() if line.strip()]
-    named = [line for line in lines if line.startswith(("FAILED ", "ERROR ", "FAIL:", "ERROR:"))]
-    return tuple(line[:300] for line in (named[:3] or lines[-1:]))
+    lines = [line.strip() for line in (process.stdout + "\n" + process.stderr).splitlines() if line.strip()]
+    failures = [line for line in lines if line.startswith(("FAILED ", "ERROR ", "FAIL:", "ERROR:"))]
+    return tuple(line[:300] for line in (failures[:3] or lines[-1:]))

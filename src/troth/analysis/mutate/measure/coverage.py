@@ -67,10 +67,12 @@ def _gather(rows: Iterable[tuple[str, int, str]], root: Path) -> Coverage:
     for name, line, context in rows:
         whole = root / name  # an absolute name stays as it is
         if whole.is_relative_to(root):
-            found = lines[whole.relative_to(root).as_posix()]
+            file_lines = lines[whole.relative_to(root).as_posix()]
             if line > 0:
-                found[line].add(context)
-    return Coverage({path: {line: frozenset(found) for line, found in ran.items()} for path, ran in lines.items()})
+                file_lines[line].add(context)
+    return Coverage(
+        {path: {line: frozenset(contexts) for line, contexts in ran.items()} for path, ran in lines.items()}
+    )
 
 
 def _from_database(path: Path) -> Iterator[tuple[str, int, str]]:

@@ -30,14 +30,14 @@ def new_sightings(
     Two findings are the same if code, message and original line are; line numbers inside a message do not count. A
     finding that was there once and is there twice is new once.
     """
-    known = Counter(_identity(sighting, sighting.line) for sighting in before)
+    unmatched = Counter(_identity(sighting, sighting.line) for sighting in before)
     new: list[Sighting] = []
     for sighting in sorted(after):
         spliced = changed.get(sighting.path)
         line = sighting.line if spliced is None else spliced.original_line(sighting.line)
         identity = _identity(sighting, line)
-        if known[identity] > 0:
-            known[identity] -= 1
+        if unmatched[identity] > 0:
+            unmatched[identity] -= 1
         else:
             new.append(sighting)
     return new

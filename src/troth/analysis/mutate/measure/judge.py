@@ -24,14 +24,16 @@ def judge(
     spliced = changed[mutant.path]
     marked = {line for start, end in mutant.marks for line in spliced.lines(start, end)}
     home = spliced.lines(*mutant.home)
-    here = [sighting for sighting in new if sighting.path == mutant.path and sighting.line in home]
-    right = [sighting for sighting in here if _is_right(sighting, operator, checker)]
+    at_home = [sighting for sighting in new if sighting.path == mutant.path and sighting.line in home]
+    right = [sighting for sighting in at_home if _is_right(sighting, operator, checker)]
     on_line = [sighting for sighting in right if sighting.line in marked]
     if on_line:
-        return Result(mutant.key, Verdict.CAUGHT, _said(on_line))
+        return Result(mutant.key, Verdict.CAUGHT, _as_lines(on_line))
     if right:
-        return Result(mutant.key, Verdict.ELSEWHERE, _said(right))
-    return Result(mutant.key, Verdict.SURVIVED, _said([one for one in here if one.line in marked]))
+        return Result(mutant.key, Verdict.ELSEWHERE, _as_lines(right))
+    return Result(
+        mutant.key, Verdict.SURVIVED, _as_lines([sighting for sighting in at_home if sighting.line in marked])
+    )
 
 
 def _is_right(sighting: Sighting, operator: Operator, checker: Checker) -> bool:
@@ -41,5 +43,5 @@ def _is_right(sighting: Sighting, operator: Operator, checker: Checker) -> bool:
     return not checker.kind or re.search(checker.kind, f"{sighting.code} {sighting.message}") is not None
 
 
-def _said(sightings: Sequence[Sighting]) -> tuple[str, ...]:
-    return tuple(f"line {one.line}: {f'{one.code} {one.message}'.strip()}" for one in sightings)
+def _as_lines(sightings: Sequence[Sighting]) -> tuple[str, ...]:
+    return tuple(f"line {sighting.line}: {f'{sighting.code} {sighting.message}'.strip()}" for sighting in sightings)

@@ -27,8 +27,8 @@ class Finished:
     @property
     def tail(self) -> str:
         """The end of what it said, for an error message."""
-        said = (self.stderr.strip() or self.stdout.strip()).splitlines()
-        return "\n".join(f"  {line[:200]}" for line in said[-12:]) or "  (it said nothing)"
+        output = (self.stderr.strip() or self.stdout.strip()).splitlines()
+        return "\n".join(f"  {line[:200]}" for line in output[-12:]) or "  (it said nothing)"
 
 
 def run_command(
@@ -63,15 +63,15 @@ def run_command(
             _end(child)
         out.seek(0)
         err.seek(0)
-        said = [stream.read().decode("utf-8", "replace") for stream in (out, err)]
-    return Finished(code, said[0], said[1], time.monotonic() - started)
+        output = [stream.read().decode("utf-8", "replace") for stream in (out, err)]
+    return Finished(code, output[0], output[1], time.monotonic() - started)
 
 
 def _wait(child: "subprocess.Popen[bytes]", limit: float, stop: threading.Event | None) -> int | None:
     deadline = time.monotonic() + limit
-    while (left := deadline - time.monotonic()) > 0 and not (stop and stop.is_set()):
+    while (remaining := deadline - time.monotonic()) > 0 and not (stop and stop.is_set()):
         with contextlib.suppress(subprocess.TimeoutExpired):
-            return child.wait(left if stop is None else min(left, 0.2))
+            return child.wait(remaining if stop is None else min(remaining, 0.2))
     return None
 
 

@@ -29,11 +29,11 @@ class Suite:
         """Run in the copy, whose own modules come first on the path, before any installed copy of the project."""
         quoted = subprocess.list2cmdline(tests) if sys.platform == "win32" else shlex.join(tests)
         roots = [str(space.root / root) for root in self.import_roots]
-        found = [*roots, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+        python_path = [*roots, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
         return run_command(
             self.command.replace("{tests}", quoted),
             cwd=space.root,
             limit=limit,
-            environ={"PYTHONPATH": os.pathsep.join(found)},
+            environ={"PYTHONPATH": os.pathsep.join(python_path)},
             stop=stop,
         )

@@ -23,14 +23,14 @@ class Workspace:
     @contextmanager
     def holding(self, changed: Iterable[SourceText], originals: Mapping[str, SourceText]) -> Iterator[None]:
         """Put the changed texts in place for as long as the block runs, and then the original bytes back."""
-        done: list[str] = []
+        written: list[str] = []
         try:
             for source in changed:
-                done.append(source.path)
+                written.append(source.path)
                 self._write(source)
             yield
         finally:
-            for path in done:
+            for path in written:
                 self._write(originals[path])
 
     def _write(self, source: SourceText) -> None:

@@ -52,12 +52,12 @@ def _is_docstring(statement: ast.stmt) -> bool:
 
 def _uses(module: Module) -> dict[str, list[ast.AST]]:
     """Every use of a name or attribute in the file, by that name; definitions and strings are uses too."""
-    found: dict[str, list[ast.AST]] = {}
+    uses: dict[str, list[ast.AST]] = {}
     for node in ast.walk(module.tree):
         name = _name_in(node)
         if name:
-            found.setdefault(name, []).append(node)
-    return found
+            uses.setdefault(name, []).append(node)
+    return uses
 
 
 def _name_in(node: ast.AST) -> str | None:
@@ -84,8 +84,8 @@ def _is_free(module: Module, node: ast.FunctionDef) -> bool:
         return False
     parent = module.parents[node]
     if isinstance(parent, ast.ClassDef):
-        plain = all(isinstance(base, ast.Name) and base.id == "object" for base in parent.bases)
-        if not (plain or node.name.startswith("_")) or parent.keywords or parent.decorator_list:
+        has_no_base = all(isinstance(base, ast.Name) and base.id == "object" for base in parent.bases)
+        if not (has_no_base or node.name.startswith("_")) or parent.keywords or parent.decorator_list:
             return False
     elif not isinstance(parent, ast.Module):
         return False

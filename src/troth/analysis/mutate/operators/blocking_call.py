@@ -69,9 +69,9 @@ def _work(call: ast.Call, name: str) -> int | None:
 def _on_the_spot(module: Module, node: ast.Await, call: ast.Call, position: int) -> list[Edit]:
     """`await to_thread(work, 1)` as `work(1)`; all that stands between the arguments stays as it is."""
     function = call.args[position]
-    rest = [*call.args[position + 1 :], *(keyword.value for keyword in call.keywords)]
+    arguments = [*call.args[position + 1 :], *(keyword.value for keyword in call.keywords)]
     edits = [Edit(module.path, module.start(node), module.start(function), "")]
-    if not rest:
+    if not arguments:
         return [*edits, Edit(module.path, module.end(function), module.end(call), "()")]
     comma = module.source.text.index(",", module.end(function))
     return [*edits, Edit(module.path, module.end(function), comma + 1, "(")]
@@ -84,12 +84,14 @@ def _import_time(module: Module) -> list[Edit] | None:
     """
     for node in ast.walk(module.tree):
         is_bound = isinstance(node, ast.Name) and node.id == "time" and not isinstance(node.ctx, ast.Load)
-        is_other = isinstance(node, ast.ImportFrom) and any((one.asname or one.name) == "time" for one in node.names)
+        is_other = isinstance(node, ast.ImportFrom) and any(
+            (alias.asname or alias.name) == "time" for alias in node.names
+        )
         if is_bound or is_other or (isinstance(node, ast.arg) and node.arg == "time"):
             return None
     first = None
     for node in module.tree.body:
-        if isinstance(node, ast.Import) and any(one.name == "time" and not one.asname for one in node.names):
+        if isinstance(node, ast.Import) and any(alias.name == "time" and not alias.asname for alias in node.names):
             return []
         is_future = isinstance(node, ast.ImportFrom) and node.module == "__future__"
         if first is None and isinstance(node, (ast.Import, ast.ImportFrom)) and not is_future:

@@ -54,15 +54,15 @@ def _returns(maker: Outermost) -> list[ast.Return]:
     """Its returns, if it is async and each returns a dict literal with plain names as keys; else none."""
     if not isinstance(maker.node, ast.AsyncFunctionDef):
         return []
-    found: list[ast.Return] = []
+    returns: list[ast.Return] = []
     for node in _own(maker.node):
         if isinstance(node, (ast.Yield, ast.YieldFrom)):
             return []
         if isinstance(node, ast.Return):
             if not isinstance(node.value, ast.Dict) or not _keys(node.value):
                 return []
-            found.append(node)
-    return found
+            returns.append(node)
+    return returns
 
 
 def _own(node: ast.AST) -> Iterator[ast.AST]:

@@ -33,9 +33,9 @@ def find(module: Module, project: Project) -> Iterator[Mutant]:
             continue
         if module.in_fstring(node):
             continue
-        found = _letting_go(module, node)
-        if found:
-            shape, edits = found
+        change = _letting_go(module, node)
+        if change:
+            shape, edits = change
             yield places.mutant(node, shape, edits, subject=module.code(node.func))
 
 
@@ -70,7 +70,9 @@ def _letting_go(module: Module, call: ast.Call) -> tuple[str, list[Edit]] | None
         if isinstance(target, ast.Name):
             idle = _idle_uses(module, target, call)
             if idle is not None:
-                blanks = [Edit(module.path, module.start(one), module.end(one), "pass") for one in idle]
+                blanks = [
+                    Edit(module.path, module.start(statement), module.end(statement), "pass") for statement in idle
+                ]
                 return _NAME, [*_keep_only(module, parent, call), *blanks]
     return None
 
@@ -96,7 +98,7 @@ def _has_another_value(module: Module, target: ast.Attribute) -> bool:
 def _idle_uses(module: Module, target: ast.Name, call: ast.Call) -> list[ast.Expr] | None:
     """The statements that use the name, if each only keeps or awaits the task; None if one needs it for more."""
     scope = module.scope(call)
-    found: dict[ast.Expr, None] = {}
+    statements: dict[ast.Expr, None] = {}
     for node in ast.walk(scope):
         if isinstance(node, (ast.Global, ast.Nonlocal)) and target.id in node.names:
             return None
@@ -109,8 +111,8 @@ def _idle_uses(module: Module, target: ast.Name, call: ast.Call) -> list[ast.Exp
         hooks = isinstance(parent, ast.Attribute) and parent.attr == "add_done_callback"
         if not isinstance(statement, ast.Expr) or not (is_kept or is_awaited or hooks):
             return None
-        found[statement] = None
-    return list(found)
+        statements[statement] = None
+    return list(statements)
 
 
 OPERATOR = Operator(

@@ -47,15 +47,15 @@ def _wrap(module: Module, statement: ast.stmt) -> list[Edit]:
     source = module.source
     start = module.start(statement)
     indent = source.text[source.line_starts[statement.lineno - 1] : start]
-    rest = _REST_OF_LINE.match(source.text, module.end(statement))
-    if indent.strip() or rest is None:
+    line_end = _REST_OF_LINE.match(source.text, module.end(statement))
+    if indent.strip() or line_end is None:
         return []
     step = "\t" if indent.endswith("\t") else "    "
     newline = source.newline
     after = f"{newline}{indent}except Exception:{newline}{indent}{step}pass"
     return [
         Edit(module.path, start, start, f"try:{newline}{indent}{step}"),
-        Edit(module.path, rest.end(), rest.end(), after),
+        Edit(module.path, line_end.end(), line_end.end(), after),
     ]
 
 

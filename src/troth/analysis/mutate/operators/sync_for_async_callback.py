@@ -31,7 +31,7 @@ def find(module: Module, project: Project) -> Iterator[Mutant]:
             continue
         callee = _leaf(node.func)
         for slot in project.slots.get(callee, ()):
-            for shape, argument in _given(node, slot.position, slot.keyword):
+            for shape, argument in _arguments_for(node, slot.position, slot.keyword):
                 if _leaf(argument) in own:
                     start, end = module.start(argument), module.end(argument)
                     edit = Edit(module.path, start, end, _LAMBDA)
@@ -44,7 +44,7 @@ def _async_names(module: Module) -> frozenset[str]:
     for node in ast.walk(module.tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             colors.setdefault(node.name, set()).add(isinstance(node, ast.AsyncFunctionDef) and not node.decorator_list)
-    return frozenset(name for name, found in colors.items() if found == {True})
+    return frozenset(name for name, is_async in colors.items() if is_async == {True})
 
 
 def _leaf(node: ast.expr) -> str:
@@ -54,7 +54,7 @@ def _leaf(node: ast.expr) -> str:
     return node.attr if is_known and isinstance(node, ast.Attribute) else ""
 
 
-def _given(call: ast.Call, position: int | None, name: str) -> Iterator[tuple[str, ast.expr]]:
+def _arguments_for(call: ast.Call, position: int | None, name: str) -> Iterator[tuple[str, ast.expr]]:
     if position is not None and position < len(call.args):
         before = call.args[: position + 1]
         if not any(isinstance(argument, ast.Starred) for argument in before):

@@ -100,8 +100,8 @@ def _walk(root: Path) -> Iterator[str]:
         directory = root / base
         if (own := directory / ".gitignore").is_file():
             ignores = (*ignores, (base, parse(own.read_text(encoding="utf-8", errors="replace").splitlines())))
-        with os.scandir(directory) as found:
-            entries = sorted(found, key=lambda entry: entry.name)
+        with os.scandir(directory) as scan:
+            entries = sorted(scan, key=lambda entry: entry.name)
         for entry in entries:
             path = base + entry.name
             if entry.is_dir(follow_symlinks=False):
@@ -130,7 +130,7 @@ def _is_copied(entry: "os.DirEntry[str]", path: str, ignores: _Ignores) -> bool:
 def _is_ignored(path: str, ignores: _Ignores, *, folder: bool) -> bool:
     """Whether git leaves the path out; of the files that say something, the nearest decides."""
     for base, globs in reversed(ignores):
-        said = globs.says(path[len(base) :], folder=folder)
-        if said is not None:
-            return said
+        is_out = globs.says(path[len(base) :], folder=folder)
+        if is_out is not None:
+            return is_out
     return False

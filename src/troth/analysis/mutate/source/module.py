@@ -96,7 +96,7 @@ def read_module(source: SourceText) -> Module:
     parents: dict[ast.AST, ast.AST] = {}
     homes: dict[ast.AST, Outermost] = {}
     functions: list[Outermost] = []
-    seen: Counter[str] = Counter()
+    occurrences: Counter[str] = Counter()
     # Depth first with an explicit stack: generated files nest deeper than Python recurses.
     stack: list[tuple[ast.AST, Outermost | None, str]] = [(tree, None, "")]
     while stack:
@@ -107,8 +107,8 @@ def read_module(source: SourceText) -> Module:
             prefix = f"{prefix}{node.name}."
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             name = prefix + node.name
-            seen[name] += 1
-            home = Outermost(name if seen[name] == 1 else f"{name}#{seen[name]}", node)
+            occurrences[name] += 1
+            home = Outermost(name if occurrences[name] == 1 else f"{name}#{occurrences[name]}", node)
             functions.append(home)
             homes[node] = home
         children = list(ast.iter_child_nodes(node))

@@ -18,7 +18,7 @@ class Places:
     def __init__(self, module: Module, operator: str) -> None:
         self._module = module
         self._operator = operator
-        self._seen: Counter[str] = Counter()
+        self._ordinals: Counter[str] = Counter()
 
     def mutant(
         self,
@@ -37,7 +37,7 @@ class Places:
         where that is not the one around `node`.
         """
         module, home = self._module, self._module.homes[node]
-        self._seen[home.name] += 1
+        self._ordinals[home.name] += 1
         start = module.start(node)
         statement = module.statement(node)
         first = module.start(statement)
@@ -47,14 +47,14 @@ class Places:
             operator=self._operator,
             path=module.path,
             function=home.name,
-            ordinal=self._seen[home.name],
+            ordinal=self._ordinals[home.name],
             shape=shape,
             line=node.lineno,
             subject=textwrap.shorten(subject, 60, placeholder="…"),
             edits=tuple(sorted(edits)),
             marks=((first, first), (start, module.end(node))),
             home=(module.start(home.node), module.end(home.node)),
-            touches=frozenset(f"{module.path}:{one.name}" for one in (home, *also)),
+            touches=frozenset(f"{module.path}:{function.name}" for function in (home, *also)),
             run_lines=(runs.lineno, last),
             probe=_probe(module, runs),
         )

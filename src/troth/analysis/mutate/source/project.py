@@ -40,13 +40,13 @@ class Project:
     @cached_property
     def mentions(self) -> Mapping[str, frozenset[str]]:
         """For each word the files it stands in, in code, strings and comments alike."""
-        found: defaultdict[str, set[str]] = defaultdict(set)
+        files_of: defaultdict[str, set[str]] = defaultdict(set)
         texts = {path: source.text for path, source in self.sources.items()}
         texts |= {str(path): path.read_text(encoding="utf-8", errors="replace") for path in self.others}
         for path, text in texts.items():
             for word in set(_WORD.findall(text)):
-                found[word].add(path)
-        return {word: frozenset(paths) for word, paths in found.items()}
+                files_of[word].add(path)
+        return {word: frozenset(paths) for word, paths in files_of.items()}
 
     @cached_property
     def slots(self) -> Mapping[str, tuple[Slot, ...]]:
@@ -63,7 +63,7 @@ class Project:
                     definitions[node.name] += 1
                     for slot in slots_of(node):
                         slots[slot.callee].append(slot)
-        return {name: tuple(found) for name, found in slots.items() if definitions[name] == 1}
+        return {name: tuple(own) for name, own in slots.items() if definitions[name] == 1}
 
 
 def read_project(layout: Layout) -> Project:
@@ -80,5 +80,5 @@ def read_project(layout: Layout) -> Project:
             continue
         sources[path] = source
     chosen = set(layout.chosen)
-    others = (layout.root / path for path in layout.copied if path.endswith(".py") and path not in chosen)
-    return Project(sources, unreadable, tuple(path for path in others if path.is_file()))
+    unchosen = (layout.root / path for path in layout.copied if path.endswith(".py") and path not in chosen)
+    return Project(sources, unreadable, tuple(path for path in unchosen if path.is_file()))

@@ -22,8 +22,8 @@ def import_roots(project: Project) -> tuple[str, ...]:
     without an `__init__.py` if files of the project import from it by its name; then the one above it is tried.
     """
     packages = _packages(project)
-    named = frozenset(_named(project))
-    roots = {_root_above(path.rpartition("/")[0], packages, named) for path in project.sources}
+    imported = frozenset(_imported_names(project))
+    roots = {_root_above(path.rpartition("/")[0], packages, imported) for path in project.sources}
     return tuple(sorted(root or "." for root in roots if not root or not _hides_library(root, project)))
 
 
@@ -39,32 +39,32 @@ def _packages(project: Project) -> set[str]:
     return {path.removesuffix("/__init__.py") for path in project.sources if path.endswith("/__init__.py")}
 
 
-def _root_above(folder: str, packages: set[str], named: frozenset[str]) -> str:
+def _root_above(folder: str, packages: set[str], imported: frozenset[str]) -> str:
     topmost = _topmost(folder, packages)
     if topmost is not None:
         folder = topmost.rpartition("/")[0]
-    while folder and _is_named(folder, named):
+    while folder and _is_named(folder, imported):
         folder = folder.rpartition("/")[0]
     return folder
 
 
 def _topmost(folder: str, packages: set[str]) -> str | None:
     """The outermost package around the folder, which may itself hold only scripts or templates."""
-    found = None
+    topmost = None
     while folder:
-        found = folder if folder in packages else found
+        topmost = folder if folder in packages else topmost
         folder = folder.rpartition("/")[0]
-    return found
+    return topmost
 
 
-def _is_named(folder: str, named: frozenset[str]) -> bool:
+def _is_named(folder: str, imported: frozenset[str]) -> bool:
     """Whether imports speak of the folder, from the root or from a `src` of the project."""
     parts = folder.split("/")
     starts = [0, *(index + 1 for index, part in enumerate(parts[:-1]) if part == "src")]
-    return any(".".join(parts[start:]) in named for start in starts)
+    return any(".".join(parts[start:]) in imported for start in starts)
 
 
-def _named(project: Project) -> Iterator[str]:
+def _imported_names(project: Project) -> Iterator[str]:
     """Every dotted name that is imported, and those above it."""
     for source in project.sources.values():
         for name in set(_IMPORTED.findall(source.text)):

@@ -32,14 +32,14 @@ def _constructor_slots(node: ast.ClassDef) -> Iterator[Slot]:
     awaited = {_own_attribute(func) for func in _awaited(node)} - {None}
     for method in node.body:
         if isinstance(method, ast.FunctionDef) and method.name == "__init__":
-            kept = {
+            parameters = {
                 assign.value.id
                 for assign in ast.walk(method)
                 if isinstance(assign, ast.Assign)
                 and isinstance(assign.value, ast.Name)
                 and any(_own_attribute(goal) in awaited for goal in assign.targets)
             }
-            yield from _parameters(method, node.name, kept)
+            yield from _parameters(method, node.name, parameters)
 
 
 def _awaited(node: ast.AST) -> Iterator[ast.expr]:
@@ -54,13 +54,13 @@ def _own_attribute(node: ast.AST) -> str | None:
     return node.attr if is_own and isinstance(node, ast.Attribute) else None
 
 
-def _parameters(node: FunctionNode, callee: str, wanted: set[str]) -> Iterator[Slot]:
+def _parameters(node: FunctionNode, callee: str, names: set[str]) -> Iterator[Slot]:
     positional = [*node.args.posonlyargs, *node.args.args]
     if positional and positional[0].arg in ("self", "cls"):
         positional = positional[1:]
     for position, parameter in enumerate(positional):
-        if parameter.arg in wanted:
+        if parameter.arg in names:
             yield Slot(callee, position, parameter.arg)
     for parameter in node.args.kwonlyargs:
-        if parameter.arg in wanted:
+        if parameter.arg in names:
             yield Slot(callee, None, parameter.arg)

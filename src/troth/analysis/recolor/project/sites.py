@@ -2,25 +2,20 @@
 
 import ast
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Literal
 
-from troth.analysis.facts.from_ast.expressions import at
-from troth.analysis.facts.model import At
-from troth.analysis.recolor.project.resolve import looked_up
-from troth.analysis.recolor.project.tree import Definition, Tree, own_nodes
+from troth.analysis.recolor.project.file_lookup import FileLookup, whose_is
+from troth.analysis.recolor.project.mention import Mention
+from troth.analysis.recolor.project.namesakes import has_name_alone
+from troth.analysis.recolor.project.tree import Tree
 from troth.analysis.recolor.project.workspace import Workspace
-from troth.analysis.recolor.reach.arguments import given_to
 from troth.analysis.recolor.reach.callbacks import Taker, taker_of
-from troth.analysis.recolor.rewrite.value_use import INDIFFERENT, Use, use_of
-from troth.analysis.semantics.queries.call_graph import Call
-from troth.analysis.semantics.symbols import Class, Function
-from troth.analysis.semantics.values import External, FunctionValue, Instance, Nothing, Value, members_of, union
+from troth.analysis.recolor.rewrite.value_use import Use, use_of
+from troth.analysis.semantics.symbols import Function
+from troth.analysis.semantics.values import External
 
 __all__ = ["Mention", "Site", "Sites", "find_sites"]
-
-Whose = Literal["ours", "other", "mixed", "unknown"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,6 +29,7 @@ class Site:
     caller: Function | None
     functions: tuple[Function, ...]
     taker: Taker | None = None  # who is given the lambda it stands in
+    by_name: bool = False  # nobody can tell the receiver, and nothing else has a method of that name
 
     @property
     def path(self) -> str:
@@ -49,30 +45,6 @@ class Site:
     def text(self) -> str:
         """The callee as written."""
         return ast.unparse(self.node.func)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Mention:
-    """A function handed around without being called. `to` is what it is given to, "" where that is not a call."""
-
-    tree: Tree
-    node: ast.expr
-    name: str
-    to: str
-    is_known: bool
-    functions: tuple[Function, ...] = ()
-    taker: Taker | None = None
-    caller: Function | None = None  # the function it stands in
-
-    @property
-    def path(self) -> str:
-        """The file it is in."""
-        return self.tree.view.path
-
-    @property
-    def line(self) -> int:
-        """Its line."""
-        return self.node.lineno
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,188 +66,53 @@ def find_sites(workspace: Workspace, functions: Collection[Function]) -> Sites:
     pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(names)))})\b")
     found: dict[str, list[Site]] = {"ours": [], "unknown": [], "mixed": [], "other": []}
     mentions: list[Mention] = []
+    alone = _Alone(workspace, wanted)
     for name, view in sorted(workspace.views.items()):
         if not pattern.search(view.text):
             continue
         tree = workspace.tree(name)
         if tree is None:
             continue
-        looked = _Looked(workspace, tree, names)
+        looked = FileLookup(workspace, tree, names)
         for node in list(tree.calls.values()):
-            last = _last(node.func)
+            last = looked.named(node.func)
             if last in names:
                 value = looked.callee(node)
-                whose, ours = _whose(value, wanted)
-                if whose == "unknown" and looked.is_of_another(node.func):
-                    whose = "other"
+                whose, ours = whose_is(value, wanted)
+                by_name = False
+                if whose == "other" and looked.may_be_derived(node, value, wanted):
+                    whose = "unknown"
+                if whose == "unknown" and view.kind in {"code", "notebook"}:
+                    meant = looked.meant(node, wanted)
+                    if not meant:
+                        whose = "other"
+                    elif alone.of(last):
+                        whose, ours, by_name = "ours", tuple(meant), True
                 if whose == "other" and view.kind in {"markdown", "docstring"} and isinstance(value, External):
                     whose = "unknown"  # a page may name the package by another name than the project has it
                 caller = looked.caller(node)
                 use = use_of(tree, node, looked.calls)
                 handed = use.outer if isinstance(use.outer, ast.Lambda) else None
                 taker = taker_of(tree, handed, looked.all_calls(handed)) if handed is not None else None
-                site = Site(tree, node, last, use, caller, ours, taker)
+                site = Site(tree, node, last, use, caller, ours, taker, by_name)
                 found[whose].append(site)
-        mentions += looked.mentions(wanted)
+        mentions += [*looked.mentions(wanted), *looked.looked_up_by_name(wanted)]
     calls, unknown, mixed = (tuple(sorted(found[one], key=_order)) for one in ("ours", "unknown", "mixed"))
     return Sites(calls, unknown, mixed, tuple(mentions))
 
 
+class _Alone:
+    """Which names only functions of `wanted` have; asked for where it matters, and once for each."""
+
+    def __init__(self, workspace: Workspace, wanted: Collection[Function]) -> None:
+        self._workspace, self._wanted = workspace, wanted
+        self._known: dict[str, bool] = {}
+
+    def of(self, name: str) -> bool:
+        if name not in self._known:
+            self._known[name] = has_name_alone(self._workspace, name, self._wanted)
+        return self._known[name]
+
+
 def _order(site: Site) -> tuple[str, int, int]:
     return site.path, site.line, site.node.col_offset
-
-
-class _Looked:
-    """What the program knows about one file's calls."""
-
-    def __init__(self, workspace: Workspace, tree: Tree, names: Collection[str]) -> None:
-        self._workspace = workspace
-        self._tree = tree
-        self._names = names
-        program = workspace.program
-        module = program.module(tree.view.name)
-        self._module = module
-        self.calls: dict[At, Call] = {}
-        for index, facts in enumerate(module.facts.functions):
-            spoken = {one.rpartition(".")[2].rpartition(" ")[2] for one in (*facts.calls, *facts.awaited)}
-            if spoken & set(names) or not index:
-                for call in program.calling.of(module.function(index)):
-                    self.calls[call.at] = call
-
-    def all_calls(self, node: ast.AST) -> dict[At, Call]:
-        """The calls of the function that `node` stands in, whoever they call."""
-        function = self.caller(node)
-        if function is not None:
-            for call in self._workspace.program.calling.of(function):
-                self.calls.setdefault(call.at, call)
-        return self.calls
-
-    def caller(self, node: ast.AST) -> Function | None:
-        around = self._tree.around(node)
-        while isinstance(around, ast.Lambda):
-            around = self._tree.around(around)
-        return self._workspace.function(self._tree, around) if isinstance(around, Definition) else None
-
-    def callee(self, node: ast.Call) -> Value | None:
-        call = self.calls.get(at(node))
-        if call is not None and call.callee is not None:
-            return call.callee
-        found = self._value(node.func)
-        return found if found is not None else self._by_callers(node.func)
-
-    def _by_callers(self, node: ast.expr) -> Value | None:
-        """What an untyped parameter's method is, if every call of the function around gives it something known."""
-        if not (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)):
-            return None
-        caller, name = self.caller(node), node.value.id
-        while caller is not None and name not in caller.params:
-            caller = caller.parent
-        around = self._tree.around(node)
-        if (
-            caller is None
-            or caller.params[name][1] is not None
-            or any(
-                isinstance(one, ast.Name) and one.id == name and isinstance(one.ctx, ast.Store)
-                for one in own_nodes(around)
-            )
-        ):
-            return None
-        given = given_to(self._workspace.program, caller, name)
-        if not given or any(one is None for one in given):
-            return None
-        scope = self._workspace.program.static(self._module, caller, caller.owner)
-        return union([scope.attribute(one, node.attr, at(node)) for one in given])
-
-    def mentions(self, wanted: Collection[Function]) -> Iterator[Mention]:
-        for node, parent in list(self._tree.parents.items()):
-            if not isinstance(node, ast.Attribute | ast.Name) or not isinstance(node.ctx, ast.Load):
-                continue
-            if _last(node) not in self._names or (isinstance(parent, ast.Call) and node is parent.func):
-                continue
-            if isinstance(node, ast.Name) and (not any(one.owner is None for one in wanted) or self._is_local(node)):
-                continue  # a bare name is no method, and a variable of that name no function
-            value, to = self._given(node, parent)
-            whose, ours = _whose(value if value is not None else self._value(node), wanted)
-            if whose in {"ours", "mixed"}:
-                taker = taker_of(self._tree, node, self.all_calls(node))
-                yield Mention(
-                    self._tree,
-                    node,
-                    _last(node),
-                    to,
-                    is_known=True,
-                    functions=ours,
-                    taker=taker,
-                    caller=self.caller(node),
-                )
-            elif whose == "unknown" and to and to not in INDIFFERENT and not self.is_of_another(node):
-                yield Mention(self._tree, node, _last(node), to, is_known=False, caller=self.caller(node))
-
-    def _is_local(self, name: ast.Name) -> bool:
-        """Whether a function around binds the name to something else: a parameter or a variable."""
-        around = self._tree.around(name)
-        while isinstance(around, Definition | ast.Lambda):
-            args = around.args
-            named = [*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg]
-            inside = own_nodes(around) if isinstance(around, Definition) else ()
-            stored = (one for one in inside if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store))
-            if any(one is not None and one.arg == name.id for one in named) or any(one.id == name.id for one in stored):
-                return True
-            around = self._tree.around(around)
-        return False
-
-    def _given(self, node: ast.expr, parent: ast.AST) -> tuple[Value | None, str]:
-        """What the program saw in that argument, and the callee it is given to."""
-        keyword = parent.arg if isinstance(parent, ast.keyword) else None
-        outer = self._tree.parent(parent) if isinstance(parent, ast.keyword) else parent
-        if not isinstance(outer, ast.Call):
-            return None, ""
-        call = self.calls.get(at(outer))
-        value = None
-        if call is not None:
-            if keyword is not None:
-                value = next((one for name, one in call.given if name == keyword), None)
-            elif node in outer.args and outer.args.index(node) < len(call.given):
-                value = call.given[outer.args.index(node)][1]
-        return value, ast.unparse(outer.func)
-
-    def is_of_another(self, node: ast.expr) -> bool:
-        """Whether the receiver is known, by an annotation or what it was made by, and simply has no such method."""
-        base = self._value(node.value) if isinstance(node, ast.Attribute) else None
-        if isinstance(base, External):
-            return True
-        if not isinstance(base, Instance) or base.guess:
-            return False
-        classes = self._workspace.program.classes
-        order = classes.order(base.cls) if isinstance(base.cls, Class) else []
-        return bool(order) and all(
-            one is not None
-            and not (isinstance(one, Class) and {"__getattr__", "__getattribute__"} & one.methods.keys())
-            for one in order
-        )
-
-    def _value(self, node: ast.expr) -> Value | None:
-        return looked_up(self._workspace, self._tree, node, self.caller(node))
-
-
-def _whose(value: Value | None, wanted: Collection[Function]) -> tuple[Whose, tuple[Function, ...]]:
-    ours: list[Function] = []
-    other = unknown = False
-    for one in members_of(value):
-        if isinstance(one, FunctionValue):
-            if isinstance(one.function, Function) and one.function in wanted:
-                ours.append(one.function)
-            else:
-                other = True
-        elif one is None or isinstance(one, External):
-            unknown = unknown or one is None
-            other = other or one is not None
-        elif not isinstance(one, Nothing):
-            other = True
-    if ours:
-        return ("mixed" if other else "ours"), tuple(ours)
-    return ("other" if other else "unknown"), ()
-
-
-def _last(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""

@@ -8,7 +8,7 @@ from troth.analysis.facts.model import At
 from troth.analysis.recolor.project.view import View
 from troth.analysis.source.text import Text
 
-__all__ = ["Definition", "Tree", "Waiting", "own_nodes", "waiting_in"]
+__all__ = ["Definition", "Tree", "Waiting", "is_bound_around", "own_nodes", "waiting_in"]
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
 Waiting = ast.Await | ast.AsyncFor | ast.AsyncWith | ast.comprehension
@@ -85,3 +85,17 @@ def waiting_in(node: Definition) -> Iterator[Waiting]:
             isinstance(one, ast.comprehension) and one.is_async
         ):
             yield one
+
+
+def is_bound_around(tree: Tree, name: ast.Name) -> bool:
+    """Whether a function around binds the name to something else: a parameter or a variable."""
+    around = tree.around(name)
+    while isinstance(around, Definition | ast.Lambda):
+        args = around.args
+        named = [*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg]
+        inside = own_nodes(around) if isinstance(around, Definition) else ()
+        stored = (one for one in inside if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store))
+        if any(one is not None and one.arg == name.id for one in named) or any(one.id == name.id for one in stored):
+            return True
+        around = tree.around(around)
+    return False

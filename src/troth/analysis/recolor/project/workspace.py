@@ -39,11 +39,13 @@ class Workspace:
         views: Mapping[str, View],
         pages: Mapping[str, str],
         crashes: Sequence[Crash] = (),
+        unread: Mapping[str, str] | None = None,
     ) -> None:
         self.root = root
         self.program = program
         self.views = views
         self.pages = pages
+        self.unread = unread or {}  # the Python files that could not be read, with their texts
         self.crashes = crashes  # exceptions of our own while a file was read
         self._trees: dict[str, Tree | None] = {}
 
@@ -102,6 +104,7 @@ def read_workspace(
     texts: dict[str, Text] = {}
     disk = Lines(project.root, overlay)
     crashes: list[Crash] = []
+    unread: dict[str, str] = {}
 
     def text_of(path: str) -> Text:
         if path not in texts:
@@ -121,18 +124,16 @@ def read_workspace(
     gc.disable()  # syntax trees have no cycles that matter, and looking for some costs a fifth of the time
     try:
         for path in project.files:
-            if path.endswith(".ipynb"):
-                continue
-            data = disk.data(path)
+            data = None if path.endswith(".ipynb") else disk.data(path)
             found = None if data is None else read_facts(path, data)
             if data is not None and isinstance(found, FileFacts):
                 views[path] = whole_file(path, decode(data).text)
                 facts[path] = found
-            elif isinstance(found, Problem) and found.crash is not None:
-                crashes.append(found.crash)
+            elif data is not None and isinstance(found, Problem):
+                _note_unread(path, data, found, crashes, unread)
         subject = about(linked())
         if not subject.names:
-            return Workspace(project.root, linked(), views, {}, crashes)
+            return Workspace(project.root, linked(), views, {}, crashes, unread)
         called = calls_of(subject.names)
         pages: dict[str, str] = {}
         for view in list(views.values()):
@@ -158,7 +159,15 @@ def read_workspace(
     finally:
         if collecting:
             gc.enable()
-    return Workspace(project.root, linked(), views, pages, crashes)
+    return Workspace(project.root, linked(), views, pages, crashes, unread)
+
+
+def _note_unread(path: str, data: bytes, problem: Problem, crashes: list[Crash], unread: dict[str, str]) -> None:
+    """Keep what is known of a file that could not be read: whether we failed on it, else its text."""
+    if problem.crash is not None:
+        crashes.append(problem.crash)
+    else:
+        unread[path] = data.decode("utf-8", errors="replace")
 
 
 def _pages(root: Path) -> Iterator[str]:

@@ -1,14 +1,17 @@
 """Find where async ends: the functions and modules at which a coroutine is run to its end from plain code."""
 
+import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from troth.analysis.recolor.project.tree import Tree
 from troth.analysis.recolor.target import find_target
 from troth.analysis.semantics import Program
 from troth.analysis.semantics.symbols import Function
 
-__all__ = ["Boundary", "find_boundary"]
+__all__ = ["AUTO", "Boundary", "find_boundary", "is_start"]
 
+AUTO = "auto"  # every place that has to stay plain
 _IMPORTS = {"asyncio.run": "import asyncio", "bridge.run": "from troth import bridge"}
 
 
@@ -19,6 +22,7 @@ class Boundary:
     functions: frozenset[Function] = frozenset()
     modules: frozenset[str] = frozenset()
     runner: str = "asyncio.run"
+    is_auto: bool = False  # also wherever a caller cannot follow
 
     @property
     def import_line(self) -> str:
@@ -31,13 +35,21 @@ class Boundary:
 
 
 def find_boundary(program: Program, named: Sequence[str], runner: str) -> Boundary:
-    """What the user named: `package.module:function`, or a module for the code at its top."""
+    """What the user named: `package.module:function`, a module for the code at its top, or all that stays plain."""
     functions: set[Function] = set()
     modules: set[str] = set()
-    for one in named:
+    for one in (one for one in named if one != AUTO):
         target = find_target(program, one)
         if ":" in one:
             functions.update(target.functions)
         elif target.module is not None:
             modules.add(target.module.path)
-    return Boundary(frozenset(functions), frozenset(modules), runner)
+    return Boundary(frozenset(functions), frozenset(modules), runner, AUTO in named)
+
+
+def is_start(tree: Tree, line: int) -> bool:
+    """Whether a line of a file stands under `if __name__ == "__main__":`, where a program starts and no loop runs."""
+    return any(
+        isinstance(one, ast.If) and "__name__" in ast.unparse(one.test) and one.lineno <= line <= (one.end_lineno or 0)
+        for one in tree.module.body
+    )

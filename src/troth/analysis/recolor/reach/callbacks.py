@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,7 +14,7 @@ from troth.analysis.semantics import Program
 from troth.analysis.semantics.evidence.awaited_parameters import AwaitedParameter, awaited_parameters
 from troth.analysis.semantics.queries.call_graph import Call, names_of
 from troth.analysis.semantics.queries.call_target import called_body
-from troth.analysis.semantics.values import members_of
+from troth.analysis.semantics.values import Value, members_of
 
 __all__ = ["Asked", "Taker", "asked", "taker_of"]
 
@@ -22,6 +22,12 @@ Asked = Literal["sync", "async", "either", "unknown"]
 
 _ASKING = re.compile(r"(?i)is_?async|is_?coro|is_?awaitable|maybe|async_callable|bridge\.call")
 _PARTIALS = frozenset({"partial", "functools.partial"})
+# What only looks at the function: its name, its parameters, its color.
+_LOOKING = frozenset({
+    "callable", "isinstance", "hasattr", "id", "iscoroutinefunction", "isasyncgenfunction", "isgeneratorfunction",
+    "isfunction", "ismethod", "signature", "getsource", "getfile", "getmodule", "getdoc", "getfullargspec", "wraps",
+    "update_wrapper", "get_type_hints", "color_of", "unwrap",
+})  # fmt: skip
 _ANNOTATED = re.compile(r"Awaitable|Coroutine")
 
 
@@ -32,6 +38,12 @@ class Taker:
     node: ast.Call
     slot: str
     call: Call | None
+    value: Value | None = None  # what is called, where no call of the program says so: in a default or an annotation
+
+    @property
+    def callee(self) -> Value | None:
+        """What is called."""
+        return self.value if self.call is None else self.call.callee
 
     @property
     def text(self) -> str:
@@ -39,7 +51,9 @@ class Taker:
         return ast.unparse(self.node.func)
 
 
-def taker_of(tree: Tree, node: ast.expr, known: Mapping[At, Call]) -> Taker | None:
+def taker_of(
+    tree: Tree, node: ast.expr, known: Mapping[At, Call], look: Callable[[ast.expr], Value | None] = lambda _node: None
+) -> Taker | None:
     """Who is given `node`; a `partial` of it is the same function with less to give. None where it is no argument."""
     parent = tree.parent(node)
     outer = tree.parent(parent) if isinstance(parent, ast.keyword) else parent
@@ -52,20 +66,21 @@ def taker_of(tree: Tree, node: ast.expr, known: Mapping[At, Call]) -> Taker | No
             return None
         slot = str(outer.args.index(node))
     if slot == "0" and ast.unparse(outer.func) in _PARTIALS:
-        return taker_of(tree, outer, known)
-    return Taker(outer, slot, known.get(at(outer)))
+        return taker_of(tree, outer, known, look)
+    call = known.get(at(outer))
+    return Taker(outer, slot, call, look(outer.func) if call is None else None)
 
 
 def asked(program: Program, taker: Taker) -> tuple[Asked, AwaitedParameter | None]:
     """Which color the taker asks for, and where it awaits what it is given, if that is code of the project."""
-    if taker.call is None:
-        return "unknown", None
+    if taker.text.rpartition(".")[2] in _LOOKING:
+        return "either", None
     slots = semantics().slots
-    for name in names_of(taker.call.callee):
+    for name in names_of(taker.callee):
         if name in slots and taker.slot in slots[name].wants:
             wanted = slots[name].wants[taker.slot]
             return ("sync" if wanted == "plain" else wanted), None
-    targets = members_of(taker.call.callee)
+    targets = members_of(taker.callee) if taker.callee is not None else ()
     target = called_body(program, targets[0]) if len(targets) == 1 else None
     if target is None:
         return "unknown", None

@@ -7,6 +7,7 @@ from troth.analysis.facts.model import Node, body_of
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.recolor.reach.wrapper import result_used
 from troth.analysis.semantics import Program
+from troth.analysis.semantics.queries.call_graph import names_of
 from troth.analysis.semantics.queries.color_requirements import is_harmless, is_protocol
 from troth.analysis.semantics.resolve import library
 from troth.analysis.semantics.resolve.library import LibraryClass
@@ -63,6 +64,11 @@ def _by_decorator(program: Program, function: Function, decorator: Node) -> str 
             return f"has the decorator `@{name}`, whose wrapper is async" if _makes_async(made.function) else None
         use = result_used(program, made.function)
         return None if use is None else f"has the decorator `@{name}`, which {use}"
+    effects = {semantics().decorators.get(one, "") for one in names_of(made)}
+    if "caches" in effects:
+        return f"has the decorator `@{name}`, which keeps what it returns, and would keep a coroutine"
+    if not function.is_async and effects & {"either", "keeps", "wants_async"}:
+        return None  # plain, a framework runs it in a thread; async, on its loop
     if name.rpartition(".")[2] in {"overload", "property", "cached_property", "fixture", "setter"} or name.startswith(
         "pytest."
     ):

@@ -11,21 +11,47 @@ from troth.analysis.recolor.project.tree import Definition, Tree
 
 __all__ = ["definition_made_async", "import_added", "onto_loop", "out_of_thread", "site_awaited", "site_run"]
 
-_THREADS = frozenset({"asyncio.to_thread", "to_thread"})
+# What takes a list as gladly as a generator, and reads it to its end: `any` and `all` stop in between.
+_READERS = frozenset({"dict", "frozenset", "list", "max", "min", "set", "sorted", "sum", "tuple", "join"})
+# Those that take the function and its arguments, and give what it gives.
+_THREADS = frozenset({
+    "asyncio.to_thread", "to_thread", "anyio.to_thread.run_sync", "to_thread.run_sync", "trio.to_thread.run_sync",
+    "run_in_threadpool",
+})  # fmt: skip
 
 
 def site_awaited(site: Site) -> list[Edit] | Problem:
     """The edits that await the call in place."""
     tree, node = site.tree, site.node
+    before: ast.AST | None = None
     inner: ast.AST = node
     outer = tree.parent(node)
+    lists: list[Edit] = []
     while outer is not None and not isinstance(outer, ast.stmt | ast.Lambda):
-        if isinstance(outer, ast.GeneratorExp) and inner is not outer.generators[0]:
-            return Problem(
-                site.path, site.line, site.text, "a generator expression with an `await` in it becomes asynchronous"
-            )
-        inner, outer = outer, tree.parent(outer)
-    return _around(site, "await ", "", needs_parentheses=True)
+        is_first = isinstance(inner, ast.comprehension) and before is inner.iter  # worked out before it is made
+        if isinstance(outer, ast.GeneratorExp) and not (inner is outer.generators[0] and is_first):
+            brackets = _as_list(tree, outer)
+            if brackets is None:
+                why = "a generator expression with an `await` in it becomes asynchronous"
+                return Problem(site.path, site.line, site.text, why)
+            lists += brackets
+        before, inner, outer = inner, outer, tree.parent(outer)
+    found = _around(site, "await ", "", needs_parentheses=True)
+    return found if isinstance(found, Problem) else [*lists, *found]
+
+
+def _as_list(tree: Tree, generator: ast.GeneratorExp) -> list[Edit] | None:
+    """`sum(f(x) for x in xs)` as `sum([f(x) for x in xs])`; None where it may be read bit by bit, or not to its end."""
+    reader = tree.parent(generator)
+    if not isinstance(reader, ast.Call) or reader.keywords or len(reader.args) != 1:
+        return None
+    name = reader.func.attr if isinstance(reader.func, ast.Attribute) else getattr(reader.func, "id", "")
+    start, end = tree.start(generator), tree.end(generator)
+    text = tree.text.value
+    if name not in _READERS or (text[start], text[end - 1]) != ("(", ")"):
+        return None
+    edits = [tree.view.edit(start + 1, start + 1, "["), tree.view.edit(end - 1, end - 1, "]")]
+    return [one for one in edits if one is not None] if all(edits) else None
 
 
 def site_run(site: Site, runner: str) -> list[Edit] | Problem:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from troth.analysis.facts.model import body_of
-from troth.analysis.facts.nodes import walk
+from troth.analysis.facts.nodes import of_kind, walk
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.rules._finding import tell_at
@@ -47,6 +47,26 @@ CASES = [
     Case(
         "in a handler by its request",
         bad="import asyncio\nfrom aiohttp import web\nasync def mail(): ...\nasync def root(request: web.Request):\n    task = asyncio.create_task(mail())  # here\n    return web.Response()\n",
+    ),
+    Case(
+        "in any function that then ends",
+        bad="import asyncio\nasync def mail(): ...\nasync def start():\n    task = asyncio.create_task(mail())  # here\n    print('started')\n",
+    ),
+    Case(
+        "in a plain function",
+        bad="import asyncio\nasync def mail(): ...\ndef start():\n    _ = asyncio.create_task(mail())  # here\n",
+    ),
+    Case(
+        "in a function that goes on waiting",
+        good="import asyncio\nasync def mail(): ...\nasync def start(server):\n    task = asyncio.create_task(mail())\n    await server.serve()\n",
+    ),
+    Case(
+        "read by a function inside",
+        good="import asyncio\nasync def mail(): ...\nasync def start(bot):\n    task = asyncio.create_task(mail())\n    def stop():\n        task.cancel()\n    bot.on_stop(stop)\n",
+    ),
+    Case(
+        "a variable of the module",
+        good="import asyncio\ntask = None\nasync def mail(): ...\ndef start():\n    global task\n    task = asyncio.create_task(mail())\n",
     ),
     Case(
         "several, gathered",
@@ -89,18 +109,22 @@ def check(program: Program) -> Iterator[Finding]:
     for path in program.asked:
         module = program.module(path)
         for index, facts in enumerate(module.facts.functions):
-            if facts.flags & 3 != 1 or not any(
-                c.rpartition(".")[2] in {"create_task", "ensure_future"} for c in facts.calls
+            if (
+                not index
+                or facts.flags & 2
+                or not any(c.rpartition(".")[2] in {"create_task", "ensure_future"} for c in facts.calls)
             ):
                 continue
             unread = list(_unread(body_of(facts)))
             if not unread:
                 continue
             function = module.function(index)
-            if _ends_with_the_loop(program, function):
-                yield from _left(program, function, unread, at_the_end=True)
-            elif _is_handler(program, function):
-                yield from _left(program, function, unread, at_the_end=False)
+            if facts.flags & 1 and _ends_with_the_loop(program, function):
+                yield from _left(program, function, unread, when="at the end")
+            elif facts.flags & 1 and _is_handler(program, function):
+                yield from _left(program, function, unread, when="answered")
+            elif not facts.name.startswith("test"):
+                yield from _left(program, function, unread, when="over")
 
 
 def _ends_with_the_loop(program: Program, function: Function) -> bool:
@@ -134,6 +158,7 @@ def _is_handler(program: Program, function: Function) -> bool:
 
 def _unread(body: tuple[Node, ...]) -> Iterator[_Unread]:
     """The statements of a body that bind what a call gives to a name that nobody reads."""
+    shared = {name for node in of_kind(body, "scope") for name in node[1].split()}
     for position, statement in enumerate(body):
         if statement[0] != "assign" or statement[1][0][0] != "name":
             continue
@@ -144,18 +169,20 @@ def _unread(body: tuple[Node, ...]) -> Iterator[_Unread]:
         if made[0] != "call":
             continue
         variable, rest = statement[1][0][1], body[position + 1 :]
-        if not _reads(rest, variable) and not _reads(body[:position], variable):
+        if variable not in shared and not _reads(rest, variable) and not _reads(body[:position], variable):
             yield _Unread(variable, made, rest, is_one)
 
 
-def _left(program: Program, function: Function, unread: list[_Unread], *, at_the_end: bool) -> Iterator[Finding]:
+def _left(program: Program, function: Function, unread: list[_Unread], *, when: str) -> Iterator[Finding]:
     for one in unread:
-        if at_the_end and _waits(one.rest):
-            continue
+        if when != "answered" and _waits(one.rest):
+            continue  # until then, the variable holds it
         at = one.made[-1]
         call = next((call for call in program.calling.of(function) if call.at == at), None)
+        if call is not None and not function.is_async and not any(isinstance(one, Coroutine) for _, one in call.given):
+            continue  # whatever it is given
         if call is not None and any(name in SPAWNERS for name in names_of(call.callee)):
-            yield _told(program, function, at, call.text, one.variable, at_the_end=at_the_end, is_one=one.is_one)
+            yield _told(program, function, at, call.text, one.variable, when=when, is_one=one.is_one)
 
 
 def _reads(body: tuple[Node, ...], variable: str) -> bool:
@@ -168,10 +195,10 @@ def _waits(body: tuple[Node, ...]) -> bool:
 
 
 def _told(
-    program: Program, function: Function, at: At, text: str, variable: str, *, at_the_end: bool, is_one: bool
+    program: Program, function: Function, at: At, text: str, variable: str, *, when: str, is_one: bool
 ) -> Finding:
     path, fix = function.module.path, None
-    if at_the_end:
+    if when == "at the end":
         message = f"`{function.qualname}` ends without waiting for `{variable}`, and the loop ends with it: the work is cancelled before it is done"
         reason = Reason(
             f"`{function.qualname}` is what the loop is run for, and nothing is awaited after this", *function.place
@@ -179,6 +206,11 @@ def _told(
         if is_one and not path.endswith(".ipynb"):
             start = program.text(path).offset(*at[:2])
             fix = Fix("await the task", "likely", (Edit(path, start, start, "await "),))
+    elif when == "over":
+        message = f"nobody holds `{variable}` once `{function.qualname}` is over: the work may be collected half done, and its error reaches nobody"
+        reason = Reason(
+            f"`{function.qualname}` never reads `{variable}` again and waits for nothing more", *function.place
+        )
     else:
         message = f"nobody holds `{variable}` once `{function.qualname}` has answered: the work may be collected half done, and its error reaches nobody"
         reason = Reason(

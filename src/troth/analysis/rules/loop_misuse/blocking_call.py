@@ -5,7 +5,7 @@ whole text) in an `async def`, or in a plain function that an `async def` calls.
 once, and its fix repairs them all.
 Why it matters: while it waits, the loop stands still: no other request, timer or heartbeat is served.
 How to repair: await the async twin that the finding names, or hand the call to a thread: `await asyncio.to_thread(…)`.
-How sure the fix is: `await asyncio.sleep` for `time.sleep` is sure; handing a call to a thread is likely, because code
+How sure the fix is: `await asyncio.sleep` for `time.sleep` is sure, unless the code is named after blocking; handing a call to a thread is likely, because code
 bound to its thread must not move. Where the file waits with anyio or trio, theirs is named instead. Nothing is offered
 where nothing can be awaited (a lambda); a lock, a database connection or a queue stays with its thread.
 """
@@ -23,6 +23,7 @@ from troth.analysis.incremental.project_queries import question
 from troth.analysis.knowledge.semantics import Blocking, semantics
 from troth.analysis.rules._finding import span
 from troth.analysis.rules._fixes.imports import imported, is_imported, may_use_asyncio, waits_otherwise
+from troth.analysis.rules._fixes.intent import is_about_blocking
 from troth.analysis.rules._syntax_position import standing
 from troth.analysis.rules.loop_misuse._nonblocking import is_perhaps_done, takes_no_time
 from troth.analysis.rules.registry import Case, rule
@@ -33,6 +34,7 @@ from troth.analysis.semantics.resolve.test_files import is_test
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import At
+    from troth.analysis.findings import Safety
     from troth.analysis.semantics import Program
     from troth.analysis.semantics.queries.call_graph import Call
     from troth.analysis.semantics.symbols import Function
@@ -620,7 +622,8 @@ def _fix(program: Program, call: Call, found: Blocking) -> Fix | None:
     if found.twin == "asyncio.sleep":
         named = Edit(here.path, here.start, callee, f"{library}.sleep")
         edits = here.awaited("await ", named)
-        return Fix(f"await {library}.sleep instead", "sure", (*added, *edits)) if edits is not None else None
+        safety: Safety = "guess" if is_about_blocking(here) else "sure"
+        return Fix(f"await {library}.sleep instead", safety, (*added, *edits)) if edits is not None else None
     if found.waits_for not in _FOR_A_THREAD or here.text[callee : callee + 1] != "(":
         return None
     if library != "asyncio" and here.node.keywords:

@@ -2,7 +2,8 @@
 
 What it finds: `await f` where `f` is a coroutine function, and `asyncio.create_task(f)`, `gather(f, g())` and their like.
 Why it matters: a function cannot be awaited; the line raises `TypeError` and `f` never runs.
-How sure the fix is: `await f()` is likely right where the function of the project needs no arguments; else nothing is
+How to repair: call the function, with the arguments it needs, and give or await what the call returns.
+How sure the fix is: `await f()`, or `create_task(f())`, is likely right where the function of the project needs no arguments; else nothing is
 offered.
 """
 
@@ -40,6 +41,7 @@ CASES = [
     Case(
         "given to somebody who wants a coroutine",
         bad="import asyncio\nasync def f(): ...\nasync def main(kept):\n    await asyncio.shield(f)  # here\n",
+        fixed="import asyncio\nasync def f(): ...\nasync def main(kept):\n    await asyncio.shield(f())  # here\n",
     ),
     Case(
         "one of several",
@@ -67,9 +69,11 @@ def check(program: Program) -> Iterator[Finding]:
 def _called(program: Program, incident: Incident) -> Fix | None:
     function = incident.site.target
     here = standing(program, incident.site.function.module.path, incident.at)
-    if here is None or not isinstance(here.node, ast.Await) or not isinstance(function, Function):
+    if here is None or not isinstance(function, Function):
         return None
-    awaited = here.node.value
+    awaited = _uncalled(here.node, function)
+    if awaited is None:
+        return None
     taken = 1 if function.owner is not None and not function.decorated_with("staticmethod") else 0
     if not isinstance(awaited, ast.Attribute if taken else ast.Attribute | ast.Name):
         return None
@@ -77,4 +81,18 @@ def _called(program: Program, incident: Incident) -> Fix | None:
         return None  # of the class, and bound to no object
     if any(default is None and not kind.startswith("*") for _, _, default, kind in function.facts.params[taken:]):
         return None
-    return Fix("call it", "likely", (Edit(here.path, here.end, here.end, "()"),))
+    end = here.source.offset(awaited.end_lineno or 0, awaited.end_col_offset or 0)
+    return Fix("call it", "likely", (Edit(here.path, end, end, "()"),))
+
+
+def _uncalled(node: ast.expr, function: Function) -> ast.expr | None:
+    """What is awaited, or the one argument of that name that is given to somebody who awaits it."""
+    if isinstance(node, ast.Await):
+        return node.value
+    given = node.args if isinstance(node, ast.Call) else []
+    named = [one for one in given if isinstance(one, ast.Name | ast.Attribute) and _last(one) == function.name]
+    return named[0] if len(named) == 1 else None
+
+
+def _last(node: ast.Name | ast.Attribute) -> str:
+    return node.id if isinstance(node, ast.Name) else node.attr

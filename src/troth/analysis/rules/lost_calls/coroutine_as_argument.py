@@ -5,7 +5,8 @@ awaits nor keeps it, or which is known not to (`len`, `list`, `int`, …); and o
 is to call: `Thread(target=work())`, `tasks.add_task(work())`.
 Why it matters: the function works on a coroutine object, and the call never runs.
 How sure the fix is: sure where the callee is certain; in the place of a function, leaving out the parentheses is likely
-right where there is nothing between them and whoever calls it can await, else none is offered.
+right where there is nothing between them and whoever calls it can await; `start_soon(work(1))` becomes
+`start_soon(work, 1)`, and a collection for `gather` gets its `*`; else none is offered.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 from troth.analysis.findings import Edit, Fix
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.rules._finding import await_fix, call_text, tell
+from troth.analysis.rules.lost_calls._argument_fixes import handed_over, starred
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.semantics.symbols import Function
 from troth.analysis.semantics.walk.awaitable_states import NEEDS_A_STAR, TAKES_A_FUNCTION
@@ -31,10 +33,26 @@ CASES = [
     Case(
         "a list of them for `gather`, without a star",
         bad="import asyncio\nasync def f(): ...\nasync def main():\n    await asyncio.gather([f()])  # here\n",
+        fixed="import asyncio\nasync def f(): ...\nasync def main():\n    await asyncio.gather(*[f()])  # here\n",
     ),
     Case(
         "a generator of them for `gather`, without a star",
         bad="import asyncio\nasync def f(): ...\nasync def main():\n    await asyncio.gather(f() for _ in range(2))  # here\n",
+        fixed="import asyncio\nasync def f(): ...\nasync def main():\n    await asyncio.gather(*(f() for _ in range(2)))  # here\n",
+    ),
+    Case(
+        "several of them for `gather`, without a star",
+        bad="import asyncio\nasync def f(n): ...\nasync def main():\n    await asyncio.gather([\n        f(1),  # here\n        f(2),  # here\n    ])\n",
+        fixed="import asyncio\nasync def f(n): ...\nasync def main():\n    await asyncio.gather(*[\n        f(1),  # here\n        f(2),  # here\n    ])\n",
+    ),
+    Case(
+        "in the place of a function, with arguments",
+        bad="import anyio\nasync def load(n, m): ...\nasync def main():\n    async with anyio.create_task_group() as group:\n        group.start_soon(load(1, 2))  # here\n",
+        fixed="import anyio\nasync def load(n, m): ...\nasync def main():\n    async with anyio.create_task_group() as group:\n        group.start_soon(load, 1, 2)  # here\n",
+    ),
+    Case(
+        "in the place of a function, with an argument by its name",
+        bad="import anyio\nasync def load(n): ...\nasync def main():\n    async with anyio.create_task_group() as group:\n        group.start_soon(load(n=1))  # here\n",
     ),
     Case(
         "collections of them for `gather`, with a star",
@@ -122,9 +140,12 @@ def check(program: Program) -> Iterator[Finding]:
             incident.detail = "whoever gets the collection of results"
         message = f"`{call}` is given as a coroutine to {incident.detail}: `{incident.site.target_name}` never runs"
         takes_a_function = incident.detail.endswith(TAKES_A_FUNCTION)
-        fix = _uncalled(program, incident) if takes_a_function else await_fix(program, incident)
         if incident.detail == NEEDS_A_STAR:
-            fix = None  # with results inside, it would be refused as well
+            fix = starred(program, incident)  # with results inside, it would be refused as well
+        elif takes_a_function:
+            fix = _uncalled(program, incident)
+        else:
+            fix = await_fix(program, incident)
         yield tell(program, "TR108", "coroutine-as-argument", incident, message, fix=fix)
 
 
@@ -149,7 +170,9 @@ def _uncalled(program: Program, incident: Incident) -> Fix | None:
     site = incident.site
     path = site.function.module.path
     source = program.text(path)
-    if wants & {"plain"} or path.endswith(".ipynb") or not source.cut(*site.at).endswith("()"):
+    if wants & {"plain"} or path.endswith(".ipynb"):
         return None
+    if not source.cut(*site.at).endswith("()"):
+        return handed_over(program, incident)
     end = source.offset(*site.at[2:])
     return Fix("give the function itself", "likely", (Edit(path, end - 2, end, ""),))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.findings import Edit, Fix
 from troth.analysis.rules._finding import call_text, tell
 from troth.analysis.rules._fixes.async_block import async_for_fix
 from troth.analysis.rules.registry import Case, rule
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from troth.analysis.findings import Finding
     from troth.analysis.semantics import Program
+    from troth.analysis.semantics.walk.incident import Incident
 
 CASES = [
     Case(
@@ -79,6 +81,41 @@ CASES = [
         good="async def pages():\n    yield 1\nasync def main():\n    found = pages()\n    async for p in aiter(found):\n        print(p)\n",
     ),
     Case(
+        "a generator that awaits its items",
+        bad="async def load(n):\n    return n\nasync def main():\n    return sum(await load(n) for n in range(3))  # here\n",
+        fixed="async def load(n):\n    return n\nasync def main():\n    return sum([await load(n) for n in range(3)])  # here\n",
+    ),
+    Case(
+        "a generator that awaits its items, joined",
+        bad="async def load(n):\n    return str(n)\nasync def main():\n    return ', '.join(await load(n) for n in range(3))  # here\n",
+        fixed="async def load(n):\n    return str(n)\nasync def main():\n    return ', '.join([await load(n) for n in range(3)])  # here\n",
+    ),
+    Case(
+        "a generator that awaits its items, under a plain for",
+        bad="async def load(n):\n    return n\nasync def main():\n    for one in (await load(n) for n in range(3)):  # here\n        print(one)\n",
+    ),
+    Case(
+        "a generator over an async one",
+        bad="async def pages():\n    yield 1\nasync def main():\n    return list(p async for p in pages())  # here\n",
+        fixed="async def pages():\n    yield 1\nasync def main():\n    return list([p async for p in pages()])  # here\n",
+    ),
+    Case(
+        "a generator that awaits its items, under an async for",
+        good="async def load(n):\n    return n\nasync def main():\n    async for one in (await load(n) for n in range(3)):\n        print(one)\n",
+    ),
+    Case(
+        "a generator that awaits what it loops over first",
+        good="async def rows():\n    return [1]\nasync def main():\n    return sum(row for row in await rows())\n",
+    ),
+    Case(
+        "a list of awaited items",
+        good="async def load(n):\n    return n\nasync def main():\n    return sum([await load(n) for n in range(3)])\n",
+    ),
+    Case(
+        "a generator that awaits its items, given to somebody unknown",
+        good="from somewhere import collect\nasync def load(n):\n    return n\nasync def main():\n    return await collect(await load(n) for n in range(3))\n",
+    ),
+    Case(
         "async for",
         good="async def pages():\n    yield 1\nasync def main():\n    async for p in pages():\n        print(p)\n",
     ),
@@ -91,9 +128,23 @@ def check(program: Program) -> Iterator[Finding]:
     for incident in incidents_of(program, "plain for"):
         if incident.site.promise == "iterable":
             what = f"`{incident.site.callee}` can only be looped over with `async for`"
+        elif incident.site.target is None:
+            what = "a generator with `await` or `async for` in it is an async generator"
         else:
             what = f"`{call_text(program, incident)}` is an async generator"
         message = f"{what}: a plain loop over it raises TypeError before its first turn"
-        yield tell(
-            program, "TR116", "plain-for-over-async-generator", incident, message, fix=async_for_fix(program, incident)
-        )
+        fix = _as_list(program, incident) if incident.site.target is None else None
+        fix = fix or async_for_fix(program, incident)
+        yield tell(program, "TR116", "plain-for-over-async-generator", incident, message, fix=fix)
+
+
+def _as_list(program: Program, incident: Incident) -> Fix | None:
+    """`sum([await f(n) for n in rows])`: a list is made before anybody loops over it."""
+    path = incident.site.function.module.path
+    source = program.text(path)
+    written = source.cut(*incident.site.at)
+    if incident.variable or path.endswith(".ipynb") or not (written.startswith("(") and written.endswith(")")):
+        return None
+    start, end = source.offset(*incident.site.at[:2]), source.offset(*incident.site.at[2:])
+    edits = (Edit(path, start + 1, start + 1, "["), Edit(path, end - 1, end - 1, "]"))
+    return Fix("make it a list", "sure", edits)

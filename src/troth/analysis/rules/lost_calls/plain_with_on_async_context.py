@@ -46,6 +46,15 @@ CASES = [
         fixed="import httpx\nasync def main():\n    async with httpx.AsyncClient() as client:  # here\n        await client.get('x')\n",
     ),
     Case(
+        "what a method of an async client gives",
+        bad="import httpx\nasync def main(client: httpx.AsyncClient):\n    with client.stream('GET', 'x') as reply:  # here\n        print(reply)\n",
+        fixed="import httpx\nasync def main(client: httpx.AsyncClient):\n    async with client.stream('GET', 'x') as reply:  # here\n        print(reply)\n",
+    ),
+    Case(
+        "what a method of a sync client gives",
+        good="import httpx\ndef main(client: httpx.Client):\n    with client.stream('GET', 'x') as reply:\n        print(reply)\n",
+    ),
+    Case(
         "a lock of threads",
         good="import asyncio, threading\nclass Store:\n    def __init__(self):\n        self.lock = threading.Lock()\n    async def save(self):\n        with self.lock:\n            pass\n",
     ),

@@ -9,9 +9,13 @@ function await it once; likely otherwise.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.names import last_name
+from troth.analysis.facts.nodes import of_kind
 from troth.analysis.rules._finding import await_fix, call_text, tell
+from troth.analysis.rules._fixes.awaited_results import is_result_awaited
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.semantics.resolve.references import mentioned
 from troth.analysis.semantics.resolve.test_files import is_test
@@ -37,6 +41,11 @@ CASES = [
     Case(
         "one path awaits, the other does not",
         bad="async def load(): ...\nasync def main(x):\n    if x:\n        return load()  # here\n    return await load()\n",
+    ),
+    Case(
+        "annotated with a model that is called like an awaitable",
+        bad="from pydantic import BaseModel\nclass Task(BaseModel):\n    name: str\nclass Api:\n    async def fetch(self) -> Task: ...\n    async def fetch_any(self) -> Task:\n        return self.fetch()  # here\n",
+        fixed="from pydantic import BaseModel\nclass Task(BaseModel):\n    name: str\nclass Api:\n    async def fetch(self) -> Task: ...\n    async def fetch_any(self) -> Task:\n        return await self.fetch()  # here\n",
     ),
     Case(
         "annotated with an awaitable",
@@ -74,10 +83,25 @@ CASES = [
         },
     ),
     Case(
+        "gathered by its callers, once it is there",
+        good="import asyncio\nasync def load(x): ...\nasync def start(x):\n    return load(x)\n"
+        "async def main(xs):\n    return await asyncio.gather(*[await start(x) for x in xs])\n",
+    ),
+    Case(
         "awaited twice by its callers",
         good="async def load(): ...\nasync def start():\n    return load()\nasync def main():\n    return await (await start())\n",
     ),
+    Case(
+        "kept by its caller as the future that it is",
+        good="import asyncio\nasync def send(batch):\n    await batch.drain()\n    return asyncio.shield(batch.future)\nasync def main(batch):\n    future = await send(batch)\n    return future\n",
+    ),
+    Case(
+        "kept by its caller as a result",
+        bad="import asyncio\nasync def send(batch):\n    await batch.drain()\n    return asyncio.shield(batch.future)  # here\nasync def main(batch):\n    row = await send(batch)\n    return row\n",
+    ),
 ]
+
+_FOR_PROMISES = re.compile(r"(?i)coro|await|fut|promise|task|pending")
 
 
 def _starts_by_itself(site: Site) -> bool:
@@ -108,6 +132,19 @@ def _is_awaited_once(program: Program, site: Site) -> bool:
     return bool(calls) and all(call.is_awaited and _is_of(call, around) for call in calls)
 
 
+def _is_taken_for_a_future(program: Program, site: Site) -> bool:
+    """`future = await self.send(batch)`: whoever calls the function knows that it gives one."""
+    name = site.function.name
+    for caller in program.calling.functions_naming({name}):
+        for statement in of_kind(caller.body(), "assign"):
+            value = statement[2]
+            if value[0] != "await" or value[1][0] != "call" or last_name(value[1][1]) != name:
+                continue
+            if any(target[0] == "name" and _FOR_PROMISES.search(target[1]) for target in statement[1]):
+                return True
+    return False
+
+
 def _is_of(call: Call, function: Function) -> bool:
     return any(isinstance(one, FunctionValue) and one.function is function for one in members_of(call.callee))
 
@@ -119,7 +156,9 @@ def check(program: Program) -> Iterator[Finding]:
         verdict = returned_on_purpose(program, incident)
         if verdict == "on purpose" or _is_staged(incident.site):
             continue
-        if verdict == "perhaps" and incident.site.target is None:
+        if is_result_awaited(program, incident.site.function):
+            continue
+        if verdict == "perhaps" and (incident.site.target is None or _is_taken_for_a_future(program, incident.site)):
             continue
         if _starts_by_itself(incident.site) and (verdict == "perhaps" or incident.site.function.facts.returns is None):
             continue

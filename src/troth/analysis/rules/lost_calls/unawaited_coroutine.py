@@ -22,6 +22,18 @@ if TYPE_CHECKING:
 
 CASES = [
     Case(
+        "what a fixture of the same file gives",
+        bad="import pytest\nasync def put(path): ...\n@pytest.fixture\ndef add():\n    async def inner(path):\n        await put(path)\n    return inner\n"
+        "@pytest.fixture\ndef create(add):\n    async def inner(path):\n        add(path)  # here\n        return path\n    return inner\n",
+        fixed="import pytest\nasync def put(path): ...\n@pytest.fixture\ndef add():\n    async def inner(path):\n        await put(path)\n    return inner\n"
+        "@pytest.fixture\ndef create(add):\n    async def inner(path):\n        await add(path)  # here\n        return path\n    return inner\n",
+    ),
+    Case(
+        "a plain function that a fixture of the same file gives",
+        good="import pytest\nasync def put(path): ...\n@pytest.fixture\ndef add():\n    def inner(path):\n        print(path)\n    return inner\n"
+        "@pytest.fixture\ndef create(add):\n    async def inner(path):\n        add(path)\n        await put(path)\n    return inner\n",
+    ),
+    Case(
         "dropped",
         bad="async def save(): ...\nasync def main():\n    save()  # here\n",
         fixed="async def save(): ...\nasync def main():\n    await save()  # here\n",

@@ -2,7 +2,8 @@
 
 What it finds: a coroutine function, or a lambda that returns a coroutine, given to somebody who calls it and never
 awaits: `threading.Thread(target=…)`, `Timer`, `submit`, `Executor.map`, `filter`, `sorted(key=…)`, `signal.signal`,
-`atexit.register`, `call_soon`, `call_later`, `add_done_callback`, `weakref.finalize`, a click command, a celery task.
+`atexit.register`, `call_soon`, `call_later`, `add_done_callback`, `weakref.finalize`, a click command, a celery task; and
+functions of the project that call what they are given, at once or later, and drop what comes back.
 Why it matters: the call makes a coroutine and throws it away, so the function never runs; nothing fails, and the warning
 comes from the garbage collector, if at all.
 How to repair: give it a plain function that starts the coroutine: `lambda: asyncio.create_task(work())` on the loop's own
@@ -16,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.model import speaks_of
 from troth.analysis.facts.names import dotted, last_name
 from troth.analysis.facts.nodes import of_kind, walk
 from troth.analysis.findings import Finding, Reason
@@ -25,9 +27,11 @@ from troth.analysis.rules.registry import Case, rule
 from troth.analysis.semantics.evidence.sync_variants import is_of_plain_flavor
 from troth.analysis.semantics.infer.never_awaitable import is_harmless
 from troth.analysis.semantics.queries.call_graph import names_of
+from troth.analysis.semantics.queries.call_target import called_body
 from troth.analysis.semantics.queries.callback_colors import arguments_of, calling_makes_a_coroutine, definition_of
+from troth.analysis.semantics.queries.dropped_callbacks import dropped_callbacks, takers_of_callbacks
 from troth.analysis.semantics.symbols import Class, Function
-from troth.analysis.semantics.values import ClassObject, External, FunctionValue
+from troth.analysis.semantics.values import ClassObject, External, FunctionValue, members_of
 from troth.analysis.semantics.walk.coroutine_sinks import looks_like_keeper
 
 if TYPE_CHECKING:
@@ -38,7 +42,60 @@ if TYPE_CHECKING:
     from troth.analysis.semantics.symbols import Module
     from troth.analysis.semantics.values import Value
 
+_BUS = "class Bus:\n    def __init__(self):\n        self.handlers = []\n    def on(self, fn):\n        self.handlers.append(fn)\n"
 CASES = [
+    Case(
+        "a function of the project that calls it",
+        bad="def each(items, fn):\n    for item in items:\n        fn(item)\nasync def save(item): ...\ndef main(items):\n    each(items, save)  # here\n",
+    ),
+    Case(
+        "a lambda for a function of the project",
+        bad="def each(items, fn):\n    for item in items:\n        fn(item)\nasync def save(item): ...\ndef main(items):\n    each(items, lambda item: save(item))  # here\n",
+    ),
+    Case(
+        "a handler that an object keeps",
+        bad="class Button:\n    def __init__(self, on_click=None):\n        self._on_click = on_click\n    def click(self):\n        if self._on_click:\n            self._on_click()\nasync def save(): ...\nButton(save)  # here\n",
+    ),
+    Case(
+        "one of several handlers that an object keeps",
+        bad=f"{_BUS}    def emit(self, event):\n        for handler in self.handlers:\n            handler(event)\nasync def save(event): ...\nbus = Bus()\nbus.on(save)  # here\n",
+    ),
+    Case(
+        "a function of the project that hands on what it gets",
+        good="def each(items, fn):\n    return [fn(item) for item in items]\nasync def save(item): ...\nasync def main(items):\n    for job in each(items, save):\n        await job\n",
+    ),
+    Case(
+        "a function of the project that runs what it gets",
+        good="import asyncio\ndef each(items, fn):\n    for item in items:\n        asyncio.run(fn(item))\nasync def save(item): ...\ndef main(items):\n    each(items, save)\n",
+    ),
+    Case(
+        "a function of the project that asks what it gets",
+        good="import inspect\ndef each(items, fn):\n    if inspect.iscoroutinefunction(fn):\n        return\n    for item in items:\n        fn(item)\nasync def save(item): ...\ndef main(items):\n    each(items, save)\n",
+    ),
+    Case(
+        "a function of the project that hands the function on",
+        good="from somewhere import start\ndef each(items, fn):\n    fn(items)\n    start(fn)\nasync def save(item): ...\ndef main(items):\n    each(items, save)\n",
+    ),
+    Case(
+        "a plain function for a function of the project",
+        good="def each(items, fn):\n    for item in items:\n        fn(item)\ndef save(item): ...\ndef main(items):\n    each(items, save)\n",
+    ),
+    Case(
+        "handlers that are awaited",
+        good=f"{_BUS}    async def emit(self, event):\n        for handler in self.handlers:\n            await handler(event)\nasync def save(event): ...\nbus = Bus()\nbus.on(save)\n",
+    ),
+    Case(
+        "handlers of both kinds",
+        good=f"import inspect\n{_BUS}    async def emit(self, event):\n        for handler in self.handlers:\n            result = handler(event)\n            if inspect.isawaitable(result):\n                await result\nasync def save(event): ...\nbus = Bus()\nbus.on(save)\n",
+    ),
+    Case(
+        "handlers that others read",
+        good=f"{_BUS}    def emit(self, event):\n        for handler in self.handlers:\n            handler(event)\nasync def save(event): ...\nasync def main(bus: Bus, event):\n    bus.on(save)\n    for handler in bus.handlers:\n        await handler(event)\n",
+    ),
+    Case(
+        "handlers that a subclass may read",
+        good=f"{_BUS}    def emit(self, event):\n        for handler in self.handlers:\n            handler(event)\nclass Waiting(Bus):\n    async def later(self, event):\n        for handler in self.handlers:\n            await handler(event)\nasync def save(event): ...\nbus = Waiting()\nbus.on(save)\n",
+    ),
     Case(
         "the target of a thread",
         bad="import threading\nasync def work(): ...\ndef main():\n    threading.Thread(target=work).start()  # here\n",
@@ -175,6 +232,7 @@ def check(program: Program) -> Iterator[Finding]:
         if hands_over[module] and _may_hand_over(program, function):
             for call in program.calling.of(function):
                 yield from _judge(program, call)
+    yield from _own_slots(program)
     for path in program.asked:
         module = program.module(path)
         for index, facts in enumerate(module.facts.functions):
@@ -182,6 +240,56 @@ def check(program: Program) -> Iterator[Finding]:
                 yield from _decorated(program, module, module.function(index))
             elif facts.decorators and facts.flags & 1:
                 yield from _managed(program, module.function(index))
+
+
+def _own_slots(program: Program) -> Iterator[Finding]:
+    """Functions of the project that call what they are given and drop the result."""
+    names = takers_of_callbacks(program)
+    colors = program.evidence.colors
+    wanted: dict[Module, list[str]] = {}  # the words of each file that an async function may be handed over by
+    for function in program.calling.asked_naming(names):
+        module = function.module
+        if module not in wanted:
+            wanted[module] = [n for n in module.facts.mentions if n == "lambda" or colors(n)[0]]
+        if speaks_of(function.facts, wanted[module]) and _gives_an_async_one(program, function, names):
+            for call in program.calling.of(function):
+                if call.text.rpartition(".")[2] in names:
+                    yield from _own_slot(program, call)
+
+
+def _gives_an_async_one(program: Program, function: Function, names: frozenset[str]) -> bool:
+    """Whether a callee of these names is given a lambda that calls, or something called like an async function."""
+    colors = program.evidence.colors
+    for node in of_kind(function.body(), "call"):
+        if last_name(node[1]) in names:
+            for one in (*node[2], *(value for _, value in node[3])):
+                given = one[2][1] if one[0] == "lambda" and one[2][0] == "call" else one
+                if given[0] in {"name", "attr"} and colors(last_name(given))[0] > 0:
+                    return True
+    return False
+
+
+def _own_slot(program: Program, call: Call) -> Iterator[Finding]:
+    callees = members_of(call.callee)
+    target = called_body(program, callees[0]) if len(callees) == 1 else None
+    if target is None or (not call.caller.is_async and is_of_plain_flavor(program, call.caller)):
+        return
+    function, shift = target
+    if function.owner is not None and not shift and not function.decorated_with("staticmethod"):
+        return  # borrowed from another class: which argument goes where is left open
+    places = [param[0] for param in function.facts.params if param[3] in {"", "/"}]
+    for slot, node, value in arguments_of(call):
+        position = int(slot) + shift if slot.isdigit() else -1
+        name = places[position] if 0 <= position < len(places) else slot
+        if not calling_makes_a_coroutine(program, value):
+            continue
+        found = dropped_callbacks(program, function).get(name)
+        if found is not None:
+            owner = function.owner
+            who = owner.name if owner is not None and function.name == "__init__" else function.qualname
+            dropped = Reason(f"`{who}` calls what `{name}` is given and drops what comes back", found.path, found.at[0])
+            yield _told(program, call, node, value, "", dropped=dropped, sure=not found.is_kept)
+            return
 
 
 def _managed(program: Program, function: Function) -> Iterator[Finding]:
@@ -298,7 +406,16 @@ def _is_awaited_after_all(call: Call) -> bool:
     return False
 
 
-def _told(program: Program, call: Call, node: Node, value: Value | None, slot: str) -> Finding:
+def _told(
+    program: Program,
+    call: Call,
+    node: Node,
+    value: Value | None,
+    slot: str,
+    *,
+    dropped: Reason | None = None,
+    sure: bool = True,
+) -> Finding:
     function = definition_of(value)
     name = last_name(node) or (function.name if function else "the function")
     what = "the lambda" if node[0] == "lambda" else f"`{name}`"
@@ -306,11 +423,13 @@ def _told(program: Program, call: Call, node: Node, value: Value | None, slot: s
         why = Reason(f"`{function.qualname}` is `async def`", *function.place)
     else:
         why = Reason(f"{what} gives a coroutine when it is called", call.caller.module.path, call.at[0])
-    reasons = (why, Reason(f"`{slot}` calls what it is given and never awaits"))
+    reasons = (why, dropped or Reason(f"`{slot}` calls what it is given and never awaits"))
     message = f"`{call.text}(…)` calls {what} and throws away the coroutine it gets, so its body never runs"
+    if dropped is not None and not sure:
+        message = f"`{call.text}(…)` keeps {what} and later throws away the coroutine it gets, so its body never runs"
     return tell_at(
         program, "TR402", "async-function-in-sync-slot", call.caller, call.at, message,
-        sure=function is not None, reasons=reasons, subject=name,
+        sure=sure and function is not None, reasons=reasons, subject=name,
     )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from troth.analysis.facts.model import ASYNC
 from troth.analysis.facts.names import last_name
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.incremental.project_queries import part
+from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.rules._finding import tell_at
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.semantics.evidence.color_checks import ASKS_FOR_FUNCTION
@@ -29,11 +30,12 @@ from troth.analysis.semantics.infer.never_awaitable import (
     library_gives_no_promise,
 )
 from troth.analysis.semantics.infer.virtual_dispatch import hands_on_otherwise, overridden_otherwise
+from troth.analysis.semantics.queries.call_graph import names_of
 from troth.analysis.semantics.queries.library_callbacks import names_of_awaiters, wants_a_promise
 from troth.analysis.semantics.resolve import library
 from troth.analysis.semantics.resolve.library import LibraryFunction
 from troth.analysis.semantics.resolve.test_files import is_test
-from troth.analysis.semantics.values import FunctionValue, Instance, Value, members_of
+from troth.analysis.semantics.values import External, FunctionValue, Instance, Value, members_of
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import At, FileFacts, FunctionFacts
@@ -108,6 +110,50 @@ CASES = [
         good="import asyncio\nasync def main(tasks: list[asyncio.Task[None]]):\n    await asyncio.wait(set(tasks), timeout=1)\n"
         "    for one in asyncio.as_completed(list(tasks)):\n        await one\n",
     ),
+    Case(
+        "a task that is cancelled",
+        bad="import asyncio\nasync def work(): ...\nasync def main():\n    task = asyncio.create_task(work())\n    await task.cancel()  # here\n",
+        fixed="import asyncio\nasync def work(): ...\nasync def main():\n    task = asyncio.create_task(work())\n    task.cancel()  # here\n",
+    ),
+    Case(
+        "a task of another library that is cancelled",
+        good="import curio\nasync def work(): ...\nasync def main():\n    task = await curio.spawn(work())\n    await task.cancel()\n",
+    ),
+    Case(
+        "a list that is filled",
+        bad="async def main():\n    rows = []\n    await rows.append(1)  # here\n    return rows\n",
+        fixed="async def main():\n    rows = []\n    rows.append(1)  # here\n    return rows\n",
+    ),
+    Case(
+        "what a dict holds",
+        good="async def work(): ...\nasync def main():\n    jobs = {'a': work()}\n    await jobs.pop('a')\n",
+    ),
+    Case(
+        "a plain method of an async session",
+        bad="from sqlalchemy.ext.asyncio import AsyncSession\nasync def main(session: AsyncSession, row):\n    await session.add(row)  # here\n    await session.commit()\n",
+        fixed="from sqlalchemy.ext.asyncio import AsyncSession\nasync def main(session: AsyncSession, row):\n    session.add(row)  # here\n    await session.commit()\n",
+    ),
+    Case(
+        "an async method of an async session",
+        good="from sqlalchemy.ext.asyncio import AsyncSession\nasync def main(session: AsyncSession, row):\n    await session.delete(row)\n    await session.flush()\n",
+    ),
+    Case(
+        "a response that is there already",
+        bad="import httpx\nasync def main():\n    async with httpx.AsyncClient() as client:\n        reply = await client.get('x')\n        return await reply.json()  # here\n",
+    ),
+    Case(
+        "a response that is read as it comes",
+        good="import aiohttp, httpx\nasync def main(session: aiohttp.ClientSession, client: httpx.AsyncClient):\n    async with session.get('x') as reply:\n        print(await reply.json())\n"
+        "    async with client.stream('GET', 'x') as reply:\n        return await reply.aread()\n",
+    ),
+    Case(
+        "a client that has an async twin",
+        bad="from openai import OpenAI\nclient = OpenAI()\nasync def main():\n    return await client.chat.completions.create(model='x', messages=[])  # here\n",
+    ),
+    Case(
+        "of a library that waits itself",
+        bad="import requests\nasync def main():\n    return await requests.get('x')  # here\n",
+    ),
     Case("from a library", bad="import json\nasync def main(text):\n    return await json.dumps(text)  # here\n"),
     Case(
         "a result on one of its paths",
@@ -154,6 +200,12 @@ CASES = [
         "    async def test(self):\n        await self.make().send()\n",
     ),
     Case(
+        "itself, of a class that one below it makes awaitable",
+        good="class Query:\n    def where(self, text):\n        self.text = text\n        return self\nclass Update(Query):\n    def __await__(self):\n        yield\n"
+        "class Find:\n    query = Query\n    def update(self):\n        return self.query().where('x')\nclass FindMany(Find):\n    query = Update\n"
+        "async def main(find: FindMany):\n    await find.update()\n",
+    ),
+    Case(
         "set by a function inside",
         good="import threading\nasync def load(): ...\ndef run():\n    result = None\n    def work():\n        nonlocal result\n"
         "        result = load()\n    threading.Thread(target=work).start()\n    return result\nasync def main():\n    await run()\n",
@@ -190,6 +242,7 @@ CASES = [
 ]
 
 _TAKING_MANY = frozenset({"wait", "as_completed"})  # a collection of promises, which a plain function may well give
+_SYNC_LIBRARIES = frozenset({"boto3", "paramiko", "psycopg2", "pymysql", "requests", "urllib", "urllib3"})
 _TELLING = 4  # letters of a receiver's name that says which class is meant
 _ASKING = ASKS_FOR_FUNCTION | {"isawaitable", "iscoroutine", "maybe_await", "raises", "assertRaises"}
 
@@ -231,6 +284,8 @@ def _is_worth_a_look(program: Program, function: Function, callee: str) -> bool:
     if " " in callee:
         return False
     name = callee.rpartition(".")[2]
+    if name == "cancel" and "." in callee:
+        return True  # of a task, as only a walk can tell
     is_async, plain = program.evidence.colors(name)
     scope = program.glance.scope(function, callee)
     if scope is not None:
@@ -243,7 +298,9 @@ def _is_worth_a_look(program: Program, function: Function, callee: str) -> bool:
         return True
     if None in found and not is_async and plain > 0 and _can_be_plain(program, name):
         return True
-    return any(isinstance(one, FunctionValue) and _may_be_plain(program, one) for one in found)
+    return any(
+        _is_of_sync_library(one) or (isinstance(one, FunctionValue) and _may_be_plain(program, one)) for one in found
+    )
 
 
 def _can_be_plain(program: Program, name: str) -> bool:
@@ -295,10 +352,34 @@ def _judge(program: Program, call: Call, under: str) -> Iterator[Finding]:
             sure=sure,
             is_guess=is_guess,
         )
+    elif found and all(map(_is_of_sync_library, found)) and not _is_replaced(program, call):
+        yield _told_of_library(program, call, under)
     elif call.callee is None and call.node[1][0] == "attr":
         reason = None if program.evidence.has_remote_objects else _by_name(program, call)
         if reason is not None and not _is_replaced(program, call):
             yield _told(program, call, under, call.text, (reason,), sure=False, is_guess=True)
+
+
+def _is_of_sync_library(value: Value | None) -> bool:
+    """Whether it is a function that waits itself, of a library that has nothing async."""
+    if not isinstance(value, External) or value.path.partition(".")[0] not in _SYNC_LIBRARIES:
+        return False
+    return any(name in semantics().blocking for name in names_of(value))
+
+
+def _told_of_library(program: Program, call: Call, under: str) -> Finding:
+    name = next(names_of(call.callee))
+    waits = f"`{name}` waits itself, and gives nothing that can be awaited"
+    message = (
+        f"`await {call.text}(…)` raises TypeError: {waits}"
+        if under == "await"
+        else f"`{under}` wants a coroutine: {waits}"
+    )
+    reason = Reason(f"`{name}` is a function of a library that has nothing async")
+    return tell_at(
+        program, "TR401", "awaited-plain-function", call.caller, call.at, message,
+        sure=True, reasons=(reason,), subject=call.text,
+    )  # fmt: skip
 
 
 def _why_plain(program: Program, value: FunctionValue) -> tuple[Reason, bool] | None:

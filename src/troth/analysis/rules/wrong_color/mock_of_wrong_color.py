@@ -75,6 +75,16 @@ CASES = [
         + "from unittest.mock import Mock\nasync def test(monkeypatch):\n    monkeypatch.setattr(Store, 'load', Mock(return_value=1))  # here\n    await Store().fetch()\n",
     ),
     Case(
+        "kept in a variable, by which it is told what to give",
+        good=_STORE
+        + "from unittest import mock\nasync def test(store: Store):\n    store.load = mocked = mock.Mock()\n    async def load(): ...\n    mocked.side_effect = load\n    await store.fetch()\n",
+    ),
+    Case(
+        "kept in a variable, of which nothing more is said",
+        bad=_STORE
+        + "from unittest import mock\nasync def test(store: Store):\n    store.load = mocked = mock.Mock()  # here\n    await store.fetch()\n    mocked.assert_called_once()\n",
+    ),
+    Case(
         "of a kind",
         bad=_STORE
         + "from unittest import mock\nasync def test():\n    with mock.patch.object(Store, 'load', new_callable=mock.MagicMock):  # here\n        await Store().fetch()\n",
@@ -145,12 +155,13 @@ class _Mocked(NamedTuple):
     target: ast.expr
     is_patch: bool
     decorated: tuple[int, int] | None = None  # the lines of the test that is decorated with it
+    others: tuple[ast.expr, ...] = ()  # what the mock is kept in as well
 
 
 # What `_mocks` finds, as far as a glance at the text can tell: the name of the method that a mock may stand for. The
 # first is looked for in the line before the mock, the others between it and the last `)` before it.
 _MOCK = re.compile(r"Mock\b")
-_SET = re.compile(r"\.(\w+)[^\S\n]*=[^=]*$")
+_SET = re.compile(r"\.(\w+)[^\S\n]*(?:=[^=]*)+$")
 _GIVEN = re.compile(r"""(?:(?:\.object|setattr)\(\s*[\w.]+\s*,\s*["']|(?:patch|setattr)\(\s*["'][\w.]+\.)(\w+)["']""")
 
 
@@ -218,7 +229,8 @@ def _mocks(tree: ast.AST) -> Iterator[_Mocked]:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and _mock_name(node.value):
             for target in node.targets:
                 if isinstance(target, ast.Attribute):
-                    yield _Mocked(target.attr, node.value, target, is_patch=False)
+                    others = tuple([one for one in node.targets if one is not target])
+                    yield _Mocked(target.attr, node.value, target, is_patch=False, others=others)
         elif isinstance(node, ast.Call) and node not in decorators:
             yield from _patched(node)
 
@@ -256,8 +268,9 @@ def _judge(program: Program, module: Module, mocked: _Mocked, text: str) -> Iter
     is_async = _mock_name(mocked.call) == "AsyncMock"
     if not program.evidence.colors(mocked.name)[is_async] or not _gives_a_plain_result(mocked.call):
         return
-    written = ast.unparse(mocked.target)
-    if not mocked.is_patch and _says_what_it_gives(written, text):
+    if not mocked.is_patch and any(
+        _says_what_it_gives(ast.unparse(one), text) for one in (mocked.target, *mocked.others)
+    ):
         return
     around = _function_around(module, mocked.call.lineno)
     if _takes_it_by_hand(program, around, mocked):

@@ -30,7 +30,7 @@ from troth.analysis.semantics.resolve.references import mentioned
 from troth.analysis.semantics.resolve.test_files import is_test
 from troth.analysis.semantics.symbols import Class, Function
 from troth.analysis.semantics.values import Awaitable, Coroutine, External, FunctionValue, Instance, members_of
-from troth.analysis.semantics.walk.coroutine_sinks import mentions_awaitable
+from troth.analysis.semantics.walk.coroutine_sinks import looks_like_runner, mentions_awaitable
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import At, Node
@@ -63,6 +63,23 @@ CASES = [
         good="import inspect\nfrom abc import ABC, abstractmethod\nclass Connector(ABC):\n    @abstractmethod\n    def create(self): ...\n"
         "class Sensor(Connector):\n    async def create(self):\n        await self.start()\nasync def run(connector: Connector):\n"
         "    return await mirror(connector.create)\n",
+    ),
+    Case(
+        "a contract that takes both, of whoever asks what came back",
+        good="import abc, asyncio\nclass Listener(abc.ABC):\n    @abc.abstractmethod\n    def revoked(self, parts): ...\n"
+        "class Saving(Listener):\n    async def revoked(self, parts):\n        await self.save(parts)\n"
+        "class Coordinator:\n    async def run(self, parts):\n        result = self.subscription.listener.revoked(parts)\n"
+        "        if asyncio.iscoroutine(result):\n            await result\n",
+    ),
+    Case(
+        "a base that runs what it gets",
+        good="import asyncio\nclass Base:\n    def work(self):\n        print(1)\n    def start(self):\n        asyncio.run(self.work())\n    async def later(self):\n        self.task = asyncio.create_task(self.work())\n"
+        "class Remote(Base):\n    async def work(self):\n        await self.close()\n",
+    ),
+    Case(
+        "a base that prints what it gets",
+        bad="class Base:\n    def work(self):\n        return 1\n    def start(self):\n        print(self.work())\n"
+        "class Remote(Base):\n    async def work(self):  # here\n        return await self.close()\n",
     ),
     Case(
         "a contract that callers of this one do not hold to",
@@ -143,6 +160,7 @@ CASES = [
 ]
 
 _ASKING = re.compile(r"(?i)async|coro|awaitable|maybe|gather|ensure|future")
+_RUNNING = frozenset({"run", "run_coroutine_threadsafe"})
 _SHAPELESS = frozenset({"collections.abc.Callable"})
 
 
@@ -206,9 +224,11 @@ def _called_through_base(program: Program, pairs: dict[Function, Function]) -> I
         return
     calls: dict[Function, list[Call]] = {}
     names = {base.name for base in by_base}
+    either: set[str] = set()  # somebody calls them and looks at what comes back
     for caller in program.calling.functions_naming(names):
-        called = (*caller.facts.calls, *caller.facts.awaited)
-        if any(_ASKING.search(callee.rpartition(".")[2]) for callee in called):
+        called = {callee.rpartition(".")[2] for callee in (*caller.facts.calls, *caller.facts.awaited)}
+        if any(map(_ASKING.search, called)):
+            either |= called
             continue
         if not (program.has_walked(caller) or program.glance.may_call(caller, names, by_base)):
             continue
@@ -216,7 +236,7 @@ def _called_through_base(program: Program, pairs: dict[Function, Function]) -> I
         if not found or _looks_at_results(program, caller):
             continue
         body = caller.body()
-        handed_on = {*_returned_calls(body), *_awaited_later(body)}
+        handed_on = {*_returned_calls(body), *_awaited_later(body), *_run_on_the_spot(body)}
         for target, call in found:
             if (
                 call.is_awaited or call.at not in handed_on
@@ -234,7 +254,7 @@ def _called_through_base(program: Program, pairs: dict[Function, Function]) -> I
             )
             if seen is not None:
                 yield _told(program, function, base, seen)
-            elif base not in calls and _breaks_a_contract(program, function, base):
+            elif base not in calls and base.name not in either and _breaks_a_contract(program, function, base):
                 yield _told_of_contract(program, function, base)
 
 
@@ -328,6 +348,14 @@ def _awaited_later(body: tuple[Node, ...]) -> Iterator[At]:
     for statement in of_kind(body, "assign"):
         if statement[2][0] == "call" and any(target in awaited for target in statement[1]):
             yield statement[2][-1]
+
+
+def _run_on_the_spot(body: tuple[Node, ...]) -> Iterator[At]:
+    """The places of the calls whose results are given to who runs them: `asyncio.run(self.work())`."""
+    for node in of_kind(body, "call"):
+        name = _last_of(node[1])
+        if name in _RUNNING or looks_like_runner(name):
+            yield from (given[-1] for given in node[2] if given[0] == "call")
 
 
 def _looks_at_results(program: Program, caller: Function) -> bool:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from troth.analysis.facts.nodes import walk
+from troth.analysis.findings import Reason
 from troth.analysis.semantics.evidence.color_checks import asks_for_color, asks_for_function, asks_if_async
 from troth.analysis.semantics.resolve import library
 from troth.analysis.semantics.resolve.library import LibraryClass, LibraryFunction
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BUILTIN_FUNCTIONS", "OF_FUTURES", "WITH_A_CONSTANT", "Evaluator"]
 
+_WITH_AWAIT = Reason("a generator with `await` or `async for` in it is an async generator")
 _OPERATORS = ("__truediv__", "__add__", "__sub__", "__mul__", "__floordiv__", "__mod__", "__rshift__", "__lshift__")
 WITH_A_CONSTANT = "with a constant"  # how a promise is compared by whoever takes it for its result
 
@@ -316,15 +319,20 @@ class Evaluator:
             else:
                 self.misuse(base, "attribute", at, name)
             return None
+        return self._awaitable_attribute(base, name, at) if isinstance(base, Awaitable) else None
+
+    def _awaitable_attribute(self, base: Awaitable, name: str, at: At) -> Value | None:
         # What is only annotated as awaitable may be anything that has `__await__`, with attributes of its own.
         if (
-            isinstance(base, Awaitable)
-            and base.site is not None
+            base.site is not None
             and name not in OF_FUTURES
             and name[0] != "_"
             and (base.kind or self._is_of_result(base.result, name))
         ):
             self.misuse(base, "attribute", at, name)
+        if base.kind == "task" and name in _PLAIN_OF_TASKS and _is_of_asyncio(base):
+            task = library.library_class("asyncio.tasks.Task")
+            return FunctionValue(LibraryFunction(f"{task.qualified}.{name}", ("", "", {}), task), base)
         return None
 
     def _is_of_result(self, result: Value | None, name: str) -> bool:
@@ -654,6 +662,9 @@ class Evaluator:
             return self.iterated(found) if isinstance(found, Builtin) else None
         return None
 
+    def note_operand(self, how: str, node: Node, value: Value | None, at: At, place: int = 0) -> None:
+        """`await`, `async for` or `async with` is given that; `place` tells several of one statement apart."""
+
     def looped_over(self, value: Instance, node: Node, at: At) -> None:
         """A plain loop at `at` goes over an object."""
 
@@ -734,8 +745,10 @@ class Evaluator:
     def on_comp(self, node: Node) -> Value | None:
         saved = self.env
         self.env = dict(saved)
-        for is_async, target, iterable, conditions in node[3]:
+        for place, (is_async, target, iterable, conditions) in enumerate(node[3]):
             source = self.value(iterable)
+            if is_async:
+                self.note_operand("async for", iterable, source, node[-1], place)
             item = self.iterated_async(source) if is_async else self.iterated(source, _at_of(iterable))
             if not is_async and type(source) is Instance:
                 self.looped_over(source, iterable, node[-1])
@@ -746,6 +759,9 @@ class Evaluator:
         self.env = saved
         if node[1] == "dict":
             return Builtin("dict", tuple(parts))
+        if node[1] == "generator" and _is_async_generator(node):
+            site = self.site(None, node[-1], "(…)", "generator", lambda: (_WITH_AWAIT,), sure=True)
+            return AsyncGenerator(site, lambda: parts[0])
         return Builtin("iterator" if node[1] == "generator" else node[1], tuple(parts))
 
     def bind(self, target: Node, value: Value | None) -> None:
@@ -881,6 +897,7 @@ OF_FUTURES = frozenset(
         "get_context",
     ]
 )
+_PLAIN_OF_TASKS = frozenset({"cancel", "done", "cancelled", "add_done_callback", "get_name", "set_name"})
 _builtins: dict[str, LibraryFunction] = {}
 
 
@@ -898,6 +915,21 @@ def _builtin_method(base: Value, name: str) -> LibraryFunction:
     if found is None:
         found = _builtins[key] = LibraryFunction(f"builtins.{key}", ("", "", {}))
     return found
+
+
+def _is_async_generator(node: Node) -> bool:
+    """Whether a generator expression waits, in a loop or for an item; what it loops over first is made before."""
+    if any(is_async for is_async, *_ in node[3]):
+        return True
+    conditions = [one for _, _, _, tests in node[3] for one in tests]
+    inside = (*node[2], *conditions, *(iterated for _, _, iterated, _ in node[3][1:]))
+    return any(one[0] == "await" for one in walk(inside, skip=("lambda",)))
+
+
+def _is_of_asyncio(task: Awaitable) -> bool:
+    """Whether it is a task of asyncio: those of other libraries may be cancelled asynchronously."""
+    target = None if task.site is None else task.site.target
+    return isinstance(target, LibraryFunction) and target.qualname.startswith("asyncio.")
 
 
 def _says_little(value: Value | None) -> bool:

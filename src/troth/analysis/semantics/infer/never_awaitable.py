@@ -42,6 +42,13 @@ _WITHOUT_PROMISES = frozenset(
     | {"shutil", "statistics", "string", "struct", "subprocess", "tempfile", "textwrap", "time", "uuid", "zlib"}
     | {"builtins", "genericpath", "posixpath", "ntpath", "logging", "platform", "secrets", "binascii", "itertools"}
 )
+# Libraries whose tables tell of every method what color it has: one without a mark gives no promise.
+_READ_WHOLE = frozenset({"asyncio", "aiohttp", "anthropic", "httpx", "openai", "pymongo", "sqlalchemy"})
+_BUILTIN_TYPES: dict[str, type] = {
+    kind.__name__: kind
+    for kind in (str, bytes, bytearray, int, float, complex, bool, dict, list, set, frozenset, tuple)
+}
+_GIVING_ITEMS = frozenset({"get", "pop", "popitem", "setdefault", "copy", "__getitem__"})
 # These hand on whatever they are given or find.
 _HANDING_ON = ("anext", "aiter", "getattr", "next", "super", "eval", "min", "max", "sum")
 _OPEN = frozenset(f"builtins.{name}" for name in _HANDING_ON)
@@ -117,14 +124,21 @@ def library_gives_no_promise(program: Program, function: LibraryFunction) -> boo
     """Whether a function of a library gives a builtin object, or nothing, or its whole module knows no promises."""
     if _PROMISING & set(function.flags) or program.majors_behind(function.qualname.partition(".")[0]) > 0:
         return False
+    top, _, rest = function.qualname.partition(".")
+    if top in _READ_WHOLE:
+        return True
     if not function.returns:
-        top, _, rest = function.qualname.partition(".")
         if top == "builtins" and "." in rest:
-            return False  # a method; that of an async iterator, say
+            return _is_of_builtins(*rest.split(".", 1))
         return top in _WITHOUT_PROMISES and function.qualname not in _OPEN and not function.roles
     result = program.types.written(function.returns)
     members = members_of(result)
     return all(isinstance(m, Builtin | TupleOf | Nothing) for m in members) and is_no_promise(result, program)
+
+
+def _is_of_builtins(kind: str, name: str) -> bool:
+    """Whether a method of a builtin type gives something that it made itself, rather than what it holds."""
+    return kind in _BUILTIN_TYPES and name not in _GIVING_ITEMS and hasattr(_BUILTIN_TYPES[kind], name)
 
 
 def is_no_promise(value: Value | None, program: Program) -> bool:
@@ -139,7 +153,10 @@ def _is_result(value: Value, program: Program) -> bool:
         return behind <= 0 and never_awaitable(value, program)
     if isinstance(value, Instance) and isinstance(value.cls, Class):
         order = program.classes.order(value.cls)  # a base in the tables would tell of its `__await__`
-        return None not in order and not any(one is not None and _can_be_awaited(one) for one in order)
+        if None in order or any(one is not None and _can_be_awaited(one) for one in order):
+            return False
+        # What returns `self` gives an object of the class that it was made of: a query that can be awaited, say.
+        return not any(_can_be_awaited(child) for child in program.classes.children(value.cls))
     return never_awaitable(value, program)
 
 

@@ -39,6 +39,8 @@ class Entering:
         made: list[str] = []
         named: list[str] = []
         for taken in facts.taken:
+            if " " in taken:
+                continue  # by an async statement
             if taken[-1] == ")":
                 if taken[:-2] in self._makers:
                     made += [callee for callee in facts.calls if callee.rpartition(".")[2] == taken[:-2]] or [taken]

@@ -15,6 +15,7 @@ from troth.analysis.semantics.queries.library_callbacks import calls_what_it_get
 from troth.analysis.semantics.resolve import library
 from troth.analysis.semantics.symbols import Class, Function
 from troth.analysis.semantics.values import (
+    NONE,
     AsyncContext,
     AsyncGenerator,
     Awaitable,
@@ -53,6 +54,7 @@ from troth.analysis.semantics.walk.incident import (
     Incident,
     KeyAsked,
     Misuse,
+    Operand,
     Promise,
     Site,
 )
@@ -62,7 +64,7 @@ if TYPE_CHECKING:
     from troth.analysis.semantics.program import Program
     from troth.analysis.semantics.symbols import Module
 
-__all__ = ["LOOKING_INSIDE", "NEEDS_A_STAR", "TAKES_A_FUNCTION", "Ledger", "State", "last_part"]
+__all__ = ["LOCKS_OF_THREADS", "LOOKING_INSIDE", "NEEDS_A_STAR", "TAKES_A_FUNCTION", "Ledger", "State", "last_part"]
 
 
 State = tuple[dict[str, Value | None], dict[Site, int]]
@@ -76,9 +78,14 @@ _SHOWING = (_RAISING, _RAISING | {"dropped", "condition", "argument"})
 # Errors that a promise raises where it is taken for its result, and what a mere call may raise or leave behind.
 _OF_MISUSE = frozenset({"TypeError", "AttributeError", "Exception", "BaseException"})
 _OF_ANY_CALL = frozenset({"TypeError", "RuntimeWarning"})
+LOCKS_OF_THREADS = frozenset(
+    f"threading.{name}()" for name in ("Lock", "RLock", "Semaphore", "BoundedSemaphore", "Condition")
+)
+_NEVER_ASYNC = (TupleOf, Table, FunctionValue)
 _NEEDS_A_LOOP = frozenset({"dropped task"})
 _LOOPING_BUILTINS = frozenset(
     {"list", "tuple", "set", "frozenset", "sorted", "sum", "min", "max", "any", "all", "enumerate", "iter", "reversed"}
+    | {"dict"}
 )
 _GATHER = frozenset({"asyncio.gather", "asyncio.tasks.gather"})
 _OF_COROUTINES_TOO = frozenset({"send", "throw", "close"})
@@ -142,6 +149,8 @@ class Ledger(Evaluator):
         self._known: set[Site] = set()  # promises that somebody handles as what they are
         self.calls: dict[At, Call] = {}
         self.keys: list[KeyAsked] = []
+        self.operands: dict[tuple[At, int], Operand] = {}
+        self._catches_refusal = False  # inside a `try` that expects a TypeError
         self._awaiting: set[At] = set()
         self._unlisted: dict[At, Value] = {}
         self._knows_attributes = False  # `env` has entries such as "self.body", learned from `isinstance`
@@ -339,7 +348,19 @@ class Ledger(Evaluator):
             self._awaiting.add(awaited[4])
         value = self.value(awaited)
         self.settle(value, node[2])
+        self.note_operand("await", awaited, value, node[2])
         return self.awaited(value)
+
+    def note_operand(self, how: str, node: Node, value: Value | None, at: At, place: int = 0) -> None:
+        """Note what an async operation is given, where all that it may be is known; the last walk over it counts."""
+        real = [m for m in members_of(value) if not isinstance(m, Nothing)]
+        if not real or self._catches_refusal or self.expects_misuse() or not all(map(_may_be_refused, real)):
+            self.operands.pop((at, place), None)
+            return
+        sure = not any(isinstance(m, Instance) and m.guess for m in real)
+        base = self.value(node[1]) if node[0] == "attr" else None
+        sure = sure and not any(isinstance(m, Instance) and m.guess for m in members_of(base))
+        self.operands[at, place] = Operand(how, node, union(real) or real[0] or NONE, at, sure, base)
 
     def on_index(self, node: Node) -> Value | None:
         base_node, index_node = node[1], node[2]
@@ -460,7 +481,10 @@ class Ledger(Evaluator):
                 self.keep(value)
                 if asks_for_color(callee_text(node[1])) and position < len(node[2]) and node[2][position][0] == "name":
                     self.env[node[2][position][1]] = None  # what it is, is found out at run time
-            elif func is None and at in self._awaiting and not self._is_lost_inside(value):
+            elif func is None and (
+                (at in self._awaiting and not self._is_lost_inside(value))
+                or self.program.consumers.is_kept_by_namesake(node, position, name)
+            ):
                 self.keep(value)
             else:
                 self.hand_over(value, f"`{callee_text(node[1])}`", node[-1])
@@ -624,6 +648,14 @@ class Ledger(Evaluator):
         return value
 
 
+def _may_be_refused(value: Value | None) -> bool:
+    """Whether an async operation may have no use for a value of this kind."""
+    kind = type(value)
+    if kind is External:
+        return isinstance(value, External) and value.path in LOCKS_OF_THREADS
+    return kind is Builtin or kind is Instance or kind is AsyncContext or kind in _NEVER_ASYNC
+
+
 def _gives_away(body: tuple[Node, ...], name: str) -> bool:
     """Whether what calling `name` gives is given to somebody as an argument."""
     calls = (node for node in walk(body) if node[0] == "call")
@@ -665,6 +697,8 @@ def _loops_over_it(func: Value | None, node: Node, position: int) -> bool:
     if not isinstance(func, FunctionValue) or not isinstance(func.function, library.LibraryFunction):
         return False
     module, _, name = func.function.qualname.rpartition(".")
+    if module == "builtins.str" and name == "join":
+        return True
     return module == "builtins" and (
         (name in _LOOPING_BUILTINS and not position and len(node[2]) == 1)
         or (name in {"map", "filter"} and position > 0)

@@ -46,6 +46,8 @@ __all__ = [
     "never_awaitable",
 ]
 
+_MOST_NAMESAKES = 8  # methods of one name that are asked what they do with an argument
+
 _TEXT_BUILTINS = frozenset(["print", "str", "repr", "ascii", "format"])
 _PLAIN_BUILTINS = frozenset(
     [
@@ -225,6 +227,20 @@ class Consumers:
             return True  # what gives an awaitable may well take one
         return looks_like_keeper(callee_text(node[1]))
 
+    def is_kept_by_namesake(self, node: Node, position: int, keyword: str | None) -> bool:
+        """Whether an unknown callee may be a method of the project that wants a promise at that place."""
+        name = last_name(node[1])
+        if node[1][0] != "attr" or name.startswith("__"):
+            return False
+        for function in self._program.calling.functions_named(name)[:_MOST_NAMESAKES]:
+            if function.owner is None or function.is_abstract:
+                continue
+            params = list(function.facts.params)
+            param = _param(params if function.decorated_with("staticmethod") else params[1:], position, keyword)
+            if param is not None and _is_for_promises(param) and self._fate(function, param[0]) == "kept":
+                return True
+        return False
+
     def _called(self, func: Value | None) -> Value | None:
         """An object that is called is its `__call__`."""
         if isinstance(func, Instance) and isinstance(func.cls, Class):
@@ -352,6 +368,13 @@ class Consumers:
         return ""
 
 
+def _is_for_promises(param: Param) -> bool:
+    """Whether a parameter is called, or annotated, as one that takes a promise."""
+    return _FOR_PROMISES.search(param[0]) is not None or (
+        param[1] is not None and mentions_awaitable(param[1], _AWAITABLES)
+    )
+
+
 def _field_at(cls: Class, position: int) -> str | None:
     """The field of a dataclass or a named tuple, without bases of its own kind, that is given at that place."""
     facts = cls.facts
@@ -384,6 +407,7 @@ def awaits_a_value(body: tuple[Node, ...]) -> bool:
     return any(node[0] == "await" and node[1][0] in {"name", "index", "attr"} for node in walk(body))
 
 
+_FOR_PROMISES = re.compile(r"(?i)coro|await|futur|promise|task|^aws?$")
 _OF_DATABASES = re.compile(r"^(?:execute|executemany|executescript|fetch\w*)$")  # what they are given is put in a query
 _DATA = re.compile(r"(?i)(?:^|_)(?:id|ids|name|url|path|key|index|count|text|title)$")  # parameters for no promise
 _RUNNER = re.compile(r"(?i)task|spawn|(?<![a-z])run|worker|sched|submit|launch|backgr|fire|job")
@@ -438,6 +462,9 @@ def never_awaitable(value: Value | None, program: Program) -> bool:
     return False
 
 
+_MODELS = frozenset(
+    {"BaseModel", "SQLModel", "RootModel", "DeclarativeBase", "TypedDict", "NamedTuple", "Enum", "StrEnum"}
+)
 _AWAITABLES = ("Awaitable", "Coroutine", "Future", "Task")
 _COLLECTIONS = frozenset({"list", "set", "frozenset", "dict", "tuple", "deque", "iterator"})
 _OF_CLASS = re.compile(r"[A-Z](?!\w*(?:T|Type|Types|Like|Arg|Args|Callable|Func|Function|Factory|Any|Input|Value)$)")
@@ -446,6 +473,8 @@ _AWAITABLE_NAME = re.compile(r"(?i)await|async|maybe|futur|task|coro|deferred|pr
 
 def _sounds_awaitable(cls: Class) -> bool:
     """Whether a class with an unknown base is called, or derives from something called, as if it could be awaited."""
+    if any(last_name(base) in _MODELS for base in cls.facts.bases):
+        return False  # a `Task` or a `Response` that is data
     return any(_AWAITABLE_NAME.search(text) for text in (cls.name, *map(callee_text, cls.facts.bases)))
 
 

@@ -458,6 +458,8 @@ class Flow(Returning):
         if not is_async and type(source) is Instance:
             self.looped_over(source, iterable, at)
         item = self.iterated_async(source, _at_of(iterable)) if is_async else self.iterated(source, _at_of(iterable))
+        if is_async:
+            self.note_operand("async for", iterable, source, at)
 
         def head() -> None:
             self._assign_item(target, item)
@@ -540,12 +542,14 @@ class Flow(Returning):
         _, is_async, items, body, at = statement
         masked = expects_error = False
         expected = self._expected
-        for node, target in items:
+        for place, (node, target) in enumerate(items):
             value = self.value(node)
             if self._expects_error and not is_async and isinstance(value, AsyncContext):
                 self.keep(value)
                 return  # the error that it raises is expected, and what follows is never reached
             self.entered_by(value, node, at, is_async=is_async)
+            if is_async:
+                self.note_operand("async with", node, value, at, place)
             entered = self.entered(value, is_async=is_async)
             if is_async and target is not None and (entered is None or isinstance(entered, External)):
                 entered = response_of(self.program, node) or entered
@@ -573,7 +577,10 @@ class Flow(Returning):
         broad = next((h[3] for h in handlers if _is_broad(h[0]) and not _reraises(h[2])), 0)
         if broad:
             self._masks.append(broad)
+        outside = self._catches_refusal
+        self._catches_refusal = outside or any(_catches_type_error(h[0]) for h in handlers)
         self.block(body)
+        self._catches_refusal = outside
         if broad:
             self._masks.pop()
         if self.alive:
@@ -790,6 +797,12 @@ def _is_broad(types: Node | None) -> bool:
         return True
     nodes = types[1] if types[0] == "tuple" else (types,)
     return any(last_name(n) in {"Exception", "BaseException"} for n in nodes)
+
+
+def _catches_type_error(types: Node | None) -> bool:
+    """Whether a handler names the error that an async operation raises for what it has no use for."""
+    nodes = () if types is None else types[1] if types[0] == "tuple" else (types,)
+    return any(last_name(n) in {"TypeError", "AttributeError"} for n in nodes)
 
 
 def _expected_around(body: tuple[Node, ...]) -> frozenset[str]:

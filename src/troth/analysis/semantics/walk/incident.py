@@ -8,12 +8,24 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from troth.analysis.facts.model import At
+    from troth.analysis.facts.model import At, Node
     from troth.analysis.findings import Reason
     from troth.analysis.semantics.symbols import Function
-    from troth.analysis.semantics.values import Instance
+    from troth.analysis.semantics.values import Instance, Value
 
-__all__ = ["AWAITED", "KEPT", "MAYBE", "PENDING", "WEAK", "Incident", "KeyAsked", "Misuse", "Promise", "Site"]
+__all__ = [
+    "AWAITED",
+    "KEPT",
+    "MAYBE",
+    "PENDING",
+    "WEAK",
+    "Incident",
+    "KeyAsked",
+    "Misuse",
+    "Operand",
+    "Promise",
+    "Site",
+]
 
 # A "task" runs whether somebody awaits it or not; a "future" (`gather`, `run_in_executor`) gives its result only so.
 Promise = Literal["coroutine", "generator", "context", "task", "future", "iterable"]
@@ -80,6 +92,17 @@ class Incident:
     sure: bool = True
     masked_line: int = 0  # the line of the broad `except` that would hide the error
     more: tuple[Reason, ...] = field(default=())
+
+
+class Operand(NamedTuple):
+    """What `await`, `async for` or `async with` is given, where that may be something they refuse."""
+
+    how: str
+    node: Node
+    value: Value
+    at: At
+    sure: bool  # no class on the way is a guess
+    base: Value | None  # of which object it is an attribute
 
 
 class KeyAsked(NamedTuple):

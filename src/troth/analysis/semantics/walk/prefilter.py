@@ -17,7 +17,9 @@ from troth.analysis.semantics.evidence.callee_evidence import is_carried
 from troth.analysis.semantics.evidence.color_checks import asks_for_function
 from troth.analysis.semantics.infer.call_results import SPAWNERS, callee_text
 from troth.analysis.semantics.infer.flow_insensitive import OpenError, Variables
+from troth.analysis.semantics.infer.pytest_fixtures import takes_fixtures
 from troth.analysis.semantics.infer.quick_resolve import binds, node_of
+from troth.analysis.semantics.queries.callback_colors import calling_makes_a_coroutine
 from troth.analysis.semantics.resolve import library
 from troth.analysis.semantics.resolve.library import LibraryFunction
 from troth.analysis.semantics.symbols import Function
@@ -151,7 +153,7 @@ class Suspicion:
                     if self._program.glance.scope(function, callee) is not None:
                         return True
                     left_open.append(callee)
-            elif "." not in callee and not function.module.binds(callee):
+            elif "." not in callee and (not function.module.binds(callee) or _is_fixture(function, callee)):
                 slot = self._slot(function, callee)
                 if slot == "async":
                     return True
@@ -176,6 +178,8 @@ class Suspicion:
             return True  # of ASGI
         if facts.flags & 1 and self._program.company.is_kept_by(function):
             return True
+        if "for await" in facts.taken:
+            return True  # an async generator that is written as if it were a plain one
         takes = self._takes(function)
         if not (left_open or variables or takes):
             return False
@@ -306,6 +310,9 @@ class Suspicion:
                     return "async"
                 if any(map(asks_for_function, around.facts.calls)):
                     return "async"
+                if takes_fixtures(around):
+                    made = self._program.fixtures.value(around, name)
+                    return "async" if calling_makes_a_coroutine(self._program, made) else ""
                 is_wrapped = around is not function and self._program.passed.wrapped(around, name) is not None
                 return "async" if is_wrapped else ""
             if name in around.module.inner(around.index) or any(
@@ -405,6 +412,16 @@ class Suspicion:
         self.returners |= names
         self._cleared.clear()
         return True
+
+
+def _is_fixture(function: Function, name: str) -> bool:
+    """Whether a name is a parameter that pytest fills, here or around, with what a function of that name gives."""
+    around: Function | None = function
+    while around is not None:
+        if name in around.params:
+            return takes_fixtures(around)
+        around = around.parent
+    return False
 
 
 _PROPERTIES = frozenset({"property", "cached_property", "hybrid_property", "async_cached_property", "async_property"})

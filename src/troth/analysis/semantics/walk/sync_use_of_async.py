@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.findings import Reason
 from troth.analysis.semantics.infer.call_results import callee_text
 from troth.analysis.semantics.infer.evaluator import _at_of
 from troth.analysis.semantics.infer.narrowing import Narrowing
-from troth.analysis.semantics.resolve.library import LibraryClass
-from troth.analysis.semantics.values import AsyncContext, Coroutine, Instance, Union, Value, members_of
+from troth.analysis.semantics.resolve.library import LibraryClass, LibraryFunction
+from troth.analysis.semantics.values import (
+    AsyncContext,
+    Builtin,
+    Coroutine,
+    FunctionValue,
+    Instance,
+    Union,
+    Value,
+    members_of,
+)
 from troth.analysis.semantics.walk.incident import Incident, Site
 
 if TYPE_CHECKING:
@@ -38,6 +48,8 @@ class PlainUse(Narrowing):
                 self.keep(member)
             elif isinstance(member, Instance) and not is_async and not self.expects_misuse():
                 self._check_plain_with(member, node, at)
+            elif isinstance(member, Builtin) and not is_async and not self.expects_misuse():
+                self._check_given_context(member, node, at)
             else:
                 self.keep(member)
 
@@ -46,6 +58,24 @@ class PlainUse(Narrowing):
             return
         if self.program.classes.is_only_async(member.cls, "__aenter__"):
             self._taken_plainly("plain with", member, node, at)
+
+    def _check_given_context(self, member: Builtin, node: Node, at: At) -> None:
+        """`with client.stream(…)`: a library says that it gives an async context manager, and no other."""
+        call = self.calls.get(node[4]) if node[0] == "call" and member.name == "async context" else None
+        callee = None if call is None else call.callee
+        function = callee.function if isinstance(callee, FunctionValue) else None
+        if isinstance(callee, FunctionValue) and isinstance(function, LibraryFunction) and "m" in function.flags:
+            target, func = function, callee
+            if (
+                self.runs_by_itself(target.qualname)
+                or self.program.majors_behind(target.qualname.partition(".")[0]) > 0
+            ):
+                return
+            text = callee_text(node[1])
+            why = Reason(f"`{target.qualname}` gives an async context manager")
+            sure = not (isinstance(func.receiver, Instance) and func.receiver.guess)
+            site = Site(self.inside, at, f"{text}(…)", target, "context", sure, lambda: (why,))
+            self.incidents[at, "plain with"] = Incident("plain with", site, at, sure=sure)
 
     def looped_over(self, value: Instance, node: Node, at: At) -> None:
         """A plain `for` loops over that."""

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from troth.errors import MisuseError
 from troth.runtime.arguments import check_seconds
 from troth.runtime.engine.embedded.claims import unknown_run
 from troth.runtime.engine.errors import ResultTimeoutError
@@ -17,11 +18,18 @@ _LOOK_AGAIN = 0.25  # seconds after which somebody who waits looks whether the r
 
 
 class ResultWaiter:
-    """Those who wait for runs. `look_after` is called with each run that is not over, and may refuse."""
+    """Those who wait for runs.
 
-    def __init__(self, store: Store, look_after: Callable[[RunRecord], None]) -> None:
+    `look_after` is called with each run that is not over, and may refuse. `refuse_if_closed` is called where the store
+    cannot be read: an engine that is being closed closes its store under those who wait.
+    """
+
+    def __init__(
+        self, store: Store, look_after: Callable[[RunRecord], None], refuse_if_closed: Callable[[str], None]
+    ) -> None:
         self._store = store
         self._look_after = look_after
+        self._refuse_if_closed = refuse_if_closed
 
     def result(self, run_id: str, timeout: float | None) -> Any:
         """Wait on this thread."""
@@ -33,11 +41,11 @@ class ResultWaiter:
         bell = Notifier()
         with self._store.listening(bell, run_topic(run_id)):
             while True:
-                seen = bell.count
+                rings = bell.count
                 is_over, value = self._look(run_id)
                 if is_over:
                     return value
-                bell.wait(seen, _patience(run_id, deadline, timeout))
+                bell.wait(rings, _patience(run_id, deadline, timeout))
 
     async def aresult(self, run_id: str, timeout: float | None) -> Any:
         """Wait in this task."""
@@ -49,21 +57,27 @@ class ResultWaiter:
         bell = Notifier()
         with self._store.listening(bell, run_topic(run_id)):
             while True:
-                seen = bell.count
+                rings = bell.count
                 is_over, value = self._look(run_id)
                 if is_over:
                     return value
-                await bell.await_ring(seen, _patience(run_id, deadline, timeout))
+                await bell.await_ring(rings, _patience(run_id, deadline, timeout))
 
     def _look(self, run_id: str) -> tuple[bool, Any]:
         """Whether a run is over, and its result; raises if it did not complete or cannot go on."""
-        run = self._store.run(run_id)
+        try:
+            run = self._store.run(run_id)
+            has_failed = run is not None and run.state.is_over and run.state is not RunState.COMPLETED
+            steps = self._store.steps(run_id) if has_failed else []
+        except MisuseError:
+            self._refuse_if_closed(run_id)
+            raise
         if run is None:
             raise unknown_run(run_id)
+        if has_failed:
+            raise failure_of(run, steps)
         if run.state is RunState.COMPLETED:
             return True, run.result
-        if run.state.is_over:
-            raise failure_of(run, self._store.steps(run_id))
         self._look_after(run)
         return False, None
 
@@ -71,7 +85,7 @@ class ResultWaiter:
 def _patience(run_id: str, deadline: float | None, timeout: float | None) -> float:
     if deadline is None:
         return _LOOK_AGAIN
-    left = deadline - time.monotonic()
-    if left <= 0:
+    remaining = deadline - time.monotonic()
+    if remaining <= 0:
         raise ResultTimeoutError(f"Run {run_id!r} was not over after {timeout:g} s. It goes on; ask again.")
-    return min(left, _LOOK_AGAIN)
+    return min(remaining, _LOOK_AGAIN)

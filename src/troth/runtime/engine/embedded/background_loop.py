@@ -87,8 +87,8 @@ class BackgroundLoop:
 
     async def end_here(self) -> None:
         """End the tasks on this loop, and wait for them."""
-        here = asyncio.get_running_loop()
-        mine = [task for task in self._tasks if task.get_loop() is here and task is not asyncio.current_task()]
+        loop = asyncio.get_running_loop()
+        mine = [task for task in self._tasks if task.get_loop() is loop and task is not asyncio.current_task()]
         for task in mine:
             task.cancel()
         if mine:

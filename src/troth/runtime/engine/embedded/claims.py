@@ -1,10 +1,10 @@
 """What has to be written for a run to be ours to drive: begun, taken over, taken up again, or forked off."""
 
 import json
+import os
 import time
-import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from troth.runtime.engine.commands import Decision
@@ -20,7 +20,8 @@ from troth.runtime.engine.rewind import (
     write_reopening,
 )
 from troth.runtime.store import Store, Transaction
-from troth.runtime.store.json_codec import keep, read
+from troth.runtime.store.json_codec import read
+from troth.runtime.store.large_values import ANY_SIZE, LARGE, is_large, keep_well
 from troth.runtime.store.transaction import run_topic
 
 __all__ = ["Claim", "Claimed", "Claims", "unknown_run"]
@@ -33,6 +34,8 @@ class Claimed:
     decision: str
     args: tuple[Any, ...]
     is_new: bool
+    letters: int
+    """Of JSON, in the arguments."""
     last_seen: float | None = None
     """When the owner before us last said that it lives; None if it let go of the run, or there was none."""
 
@@ -44,14 +47,24 @@ class Claim:
     give the lease back at once, whichever of the two comes first.
     """
 
-    __slots__ = ("_write", "is_given_up", "is_taken_up", "resource", "run_id", "token")
+    __slots__ = ("_write", "begins", "is_given_up", "is_large", "is_taken_up", "resource", "run_id", "token")
 
-    def __init__(self, run_id: str, token: str, write: Callable[[Transaction], Claimed | None]) -> None:
+    def __init__(
+        self,
+        run_id: str,
+        token: str,
+        write: Callable[[Transaction], Claimed | None],
+        begins: Claimed | None = None,
+        *,
+        is_large: bool = False,
+    ) -> None:
         self.run_id = run_id
         self.resource = run_topic(run_id)
         self.token = token
         self.is_given_up = False
         self.is_taken_up = False
+        self.is_large = is_large  # what is written with it
+        self.begins = begins  # what is to be driven if the run is a new one
         self._write = write
 
     def write(self, tx: Transaction) -> Claimed | None:
@@ -80,9 +93,10 @@ class Claims:
         `promise` is written in the same commit; the run has to be new then.
         """
         name = self._decisions.name_of(decision)
-        run_id = run_id or f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(self._store.clock()))}-{uuid.uuid4().hex[:8]}"
-        text, given = keep(list(args), f"arguments of run {run_id!r}")
+        run_id = run_id or f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(self._store.clock()))}-{os.urandom(4).hex()}"
+        text, arguments = keep_well(list(args), f"arguments of run {run_id!r}")
         owner, token = self._ownership.owner(), new_token()
+        begins = Claimed(name, tuple(arguments), is_new=True, letters=len(text))
 
         def write(tx: Transaction) -> Claimed | None:
             now = self._store.clock()
@@ -94,34 +108,36 @@ class Claims:
             if not is_new and not _can_go_on(tx, run_id, name, text):
                 return None
             last_seen = None if is_new else _last_seen(tx, run_id)
-            holder = tx.claim(run_topic(run_id), owner.id, token, now)
-            return None if holder is not None else Claimed(name, tuple(given), is_new, last_seen=last_seen)
+            if tx.claim(run_topic(run_id), owner.id, token, now) is not None:
+                return None
+            return begins if is_new else replace(begins, is_new=False, last_seen=last_seen)
 
-        return Claim(run_id, token, write)
+        return Claim(run_id, token, write, begins, is_large=len(text) > LARGE)
 
     def to_go_on(self, run_id: str) -> Claim:
         """Go on with a run that nobody living holds."""
         owner, token = self._ownership.owner(), new_token()
 
         def write(tx: Transaction) -> Claimed | None:
-            asked = tx.asked_of(run_id)
-            if asked is None:
+            opening = tx.asked_of(run_id)
+            if opening is None:
                 raise unknown_run(run_id)
-            name, args, state = asked
+            name, args, state = opening
             self._decisions.find(name)
             last_seen = _last_seen(tx, run_id)
             if state.is_over or tx.claim(run_topic(run_id), owner.id, token, self._store.clock()) is not None:
                 return None
-            return Claimed(name, tuple(read(args, f"run {run_id!r}")), is_new=False, last_seen=last_seen)
+            arguments = tuple(read(args, f"run {run_id!r}"))
+            return Claimed(name, arguments, is_new=False, letters=len(args), last_seen=last_seen)
 
         return Claim(run_id, token, write)
 
     def to_resume(self, run_id: str) -> Claim:
         """Go on with a run that failed or was cancelled, without the answer on which it ended. Reads all its steps."""
-        found = at_one_moment(self._store, run_id)
-        if found is None:
+        snapshot = at_one_moment(self._store, run_id)
+        if snapshot is None:
             raise unknown_run(run_id)
-        run, steps = found
+        run, steps = snapshot
         self._decisions.find(run.decision)
         again = to_ask_again(run, steps) if run.state in CAN_RESUME else []
         claim = self.to_go_on(run_id)
@@ -139,16 +155,17 @@ class Claims:
             raise unknown_run(run_id)
         self._decisions.find(run.decision)
         seq = trunk_step(run_id, self._store.steps(run_id), before)
-        fork_id = fork_id or f"{run_id}-fork-{uuid.uuid4().hex[:6]}"
+        fork_id = fork_id or f"{run_id}-fork-{os.urandom(3).hex()}"
         owner, token = self._ownership.owner(), new_token()
 
         def write(tx: Transaction) -> Claimed:
             now = self._store.clock()
             write_fork(tx, run, fork_id, run.args, seq, now)
             tx.claim(run_topic(fork_id), owner.id, token, now)
-            return Claimed(run.decision, run.args, is_new=False)
+            return Claimed(run.decision, run.args, is_new=False, letters=ANY_SIZE if is_big else 0)
 
-        return Claim(fork_id, token, write)
+        is_big = is_large(run.args)
+        return Claim(fork_id, token, write, is_large=is_big)
 
 
 def _last_seen(tx: Transaction, run_id: str) -> float | None:
@@ -163,10 +180,10 @@ def unknown_run(run_id: str) -> UnknownRunError:
 
 def _can_go_on(tx: Transaction, run_id: str, decision: str, args: str) -> bool:
     """Whether the run of that id is the one that is meant, and not over."""
-    asked = tx.asked_of(run_id)
-    if asked is None:
+    opening = tx.asked_of(run_id)
+    if opening is None:
         raise unknown_run(run_id)
-    their_decision, their_args, state = asked
+    their_decision, their_args, state = opening
     is_other = their_args != args and read(their_args, f"run {run_id!r}") != json.loads(args)
     if their_decision != decision or is_other:
         raise RunMismatchError(

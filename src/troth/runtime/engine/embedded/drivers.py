@@ -8,10 +8,11 @@ from typing import Any, Protocol
 
 from troth import bridge
 from troth.runtime.engine.interpreter.branch import RunInProgress
-from troth.runtime.engine.interpreter.effects import Commit, Effect, Effects, Fan, Invoke, Launch, Listen, Pause
+from troth.runtime.engine.interpreter.effects import Commit, Effect, Effects, Encode, Fan, Invoke, Launch, Listen, Pause
 from troth.runtime.engine.invoke.invocation import acall, call
 from troth.runtime.engine.invoke.worker_pool import WorkerPool
 from troth.runtime.store import Store
+from troth.runtime.store.large_values import keep_well
 
 __all__ = ["Driven", "adrive", "drive"]
 
@@ -36,16 +37,15 @@ class Driven(Protocol):
         """Whether no other run is being driven, so that nobody else is about to commit."""
 
 
-def drive(acts: Effects, driven: Driven) -> Any:
-    """Perform what `acts` asks for on this thread, blocking, until it returns."""
+def drive(acts: Effects, driven: Driven, answer: Any = None) -> Any:
+    """Perform what `acts` asks for on this thread, blocking, until it returns. `answer` is what it is sent first."""
     store = driven.store
-    answer: Any = None
     error: BaseException | None = None
     while True:
         try:
             act = acts.send(answer) if error is None else acts.throw(error)
-        except StopIteration as done:
-            return done.value
+        except StopIteration as end:
+            return end.value
         answer = error = None
         try:
             if type(act) is Commit:
@@ -61,6 +61,8 @@ def drive(acts: Effects, driven: Driven) -> Any:
 def _perform(act: Effect, driven: Driven) -> Any:
     if type(act) is Pause:
         return _pause(act, driven.run)
+    if type(act) is Encode:
+        return keep_well(act.value, act.what)
     if type(act) is Fan:
         return bridge.run(_afan(act, driven))  # several at once is what a loop is for; sync steps go to threads
     return _tell(act, driven)
@@ -75,19 +77,20 @@ async def adrive(acts: Effects, driven: Driven) -> Any:
     while True:
         try:
             act = acts.send(answer) if error is None else acts.throw(error)
-        except StopIteration as done:
-            return done.value
+        except StopIteration as end:
+            return end.value
         answer = error = None
         try:
             if type(act) is Commit:
-                kept = store.commit_at_once(act.work) if monotonic() < breathe_at and driven.is_alone() else None
-                if kept is None:
+                is_short = not act.is_large and monotonic() < breathe_at and driven.is_alone()
+                committed = store.commit_at_once(act.work) if is_short else None
+                if committed is None:
                     # A breath is taken here and nowhere else: cancelled while it waits, a commit is made all the same,
                     # so what a step has done is recorded before the run is let go of.
-                    answer = await store.acommit(act.point, act.work)
+                    answer = await store.acommit(act.point, act.work, is_large=act.is_large)
                     breathe_at = monotonic() + _BREATH
                 else:
-                    answer = kept[0]
+                    answer = committed[0]
             elif type(act) is Invoke:
                 answer = await acall(act.step, act.info, driven.workers, act.cancellation)
             else:
@@ -99,6 +102,8 @@ async def adrive(acts: Effects, driven: Driven) -> Any:
 async def _aperform(act: Effect, driven: Driven) -> Any:
     if type(act) is Pause:
         return await _apause(act, driven.run)
+    if type(act) is Encode:
+        return await asyncio.to_thread(keep_well, act.value, act.what)
     if type(act) is Fan:
         return await _afan(act, driven)
     return _tell(act, driven)
@@ -134,9 +139,9 @@ async def _end(tasks: "Sequence[asyncio.Task[Any]]") -> None:
     """Cancel `tasks` and wait for them all, however often we are cancelled ourselves: none is left behind."""
     for task in tasks:
         task.cancel()
-    while left := [task for task in tasks if not task.done()]:
+    while unfinished := [task for task in tasks if not task.done()]:
         with contextlib.suppress(asyncio.CancelledError):  # whoever called us is on the way out with an error already
-            await asyncio.wait(left)
+            await asyncio.wait(unfinished)
     for task in tasks:
         if not task.cancelled():
             task.exception()  # the first one is what we end with; this marks the others as seen

@@ -51,7 +51,7 @@ from troth.runtime.store import (
     Transaction,
     open_store,
 )
-from troth.runtime.store.json_codec import keep
+from troth.runtime.store.large_values import is_large, keep_well
 from troth.runtime.store.open import is_store
 from troth.runtime.store.transaction import history_topic, run_topic
 
@@ -121,7 +121,7 @@ class EmbeddedEngine:
             chance or random.Random(),  # noqa: S311  for jitter
             self._supervisor.launch,
         )
-        self._waiter = ResultWaiter(self.store, self._supervisor.look_after)
+        self._waiter = ResultWaiter(self.store, self._supervisor.look_after, self._supervisor.refuse_if_closed)
         self._has_let_go = threading.Event()
         lost_coroutines.start_watching()
         _engines.add(self)
@@ -144,9 +144,17 @@ class EmbeddedEngine:
         that somebody else carries out, that one is waited for. Ctrl-C interrupts the run as cancelling does `arun`.
         """
         self._supervisor.open()
-        claim = self._claims.to_open(decision, args, run_id, label)
-        self._carry_out(RUN_START, claim)
-        return self.result(claim.run_id)
+        return self._carry_out(RUN_START, self._claims.to_open(decision, args, run_id, label))
+
+    def run_short(
+        self, begin_point: CommitPoint, decision: Decision | str, /, *args: object, run_id: str | None = None
+    ) -> Any:
+        """`run` with one commit less, for a run of one short step: it is written down together with that step.
+
+        `begin_point` is the point of that commit.
+        """
+        self._supervisor.open()
+        return self._carry_out(RUN_START, self._claims.to_open(decision, args, run_id, None), begin_point)
 
     async def arun(
         self, decision: Decision | str, /, *args: object, run_id: str | None = None, label: str | None = None
@@ -158,9 +166,7 @@ class EmbeddedEngine:
         way to end it for good.
         """
         await self._aopen()
-        claim = self._claims.to_open(decision, args, run_id, label)
-        await self._acarry_out(RUN_START, claim)
-        return await self.aresult(claim.run_id)
+        return await self._acarry_out(RUN_START, await self._ato_open(decision, args, run_id, label))
 
     def start(
         self,
@@ -186,24 +192,40 @@ class EmbeddedEngine:
         Cancelled while the start is being written, the run may have been begun all the same; it is then interrupted.
         """
         await self._aopen()
-        return await self._abegin(RUN_START, self._claims.to_open(decision, args, run_id, label))
+        return await self._abegin(RUN_START, await self._ato_open(decision, args, run_id, label))
+
+    async def _ato_open(
+        self, decision: Decision | str, args: tuple[object, ...], run_id: str | None, label: str | None
+    ) -> Claim:
+        """A claim for a run whose arguments may be large: then they are made JSON of beside the loop."""
+        if not is_large(args):
+            return self._claims.to_open(decision, args, run_id, label)
+        return await self._read_pool.beside(lambda: self._claims.to_open(decision, args, run_id, label))
 
     async def _aopen(self) -> None:
         """Open beside the loop: to enroll is a commit, and with FULL that is a wait for the disk."""
         if not self._supervisor.is_open:
             await self._read_pool.beside(self._supervisor.open)
 
-    def _carry_out(self, point: CommitPoint, claim: Claim) -> None:
+    def _carry_out(self, point: CommitPoint, claim: Claim, begin_point: CommitPoint | None = None) -> Any:
+        """Drive a run to its end here; wait for it if somebody else does. The answer is its result."""
         with self._supervisor.in_foreground(claim.run_id):
-            claimed = self._driver.take(point, claim)
-            if claimed is not None:
-                self._driver.drive(claim, claimed)
+            ended = None if begin_point is None else self._driver.drive_new(begin_point, claim)
+            if ended is None:
+                claimed = self._driver.take(point, claim)
+                ended = None if claimed is None else self._driver.drive(claim, claimed)
+            if ended is not None and ended[0] is RunState.COMPLETED:
+                return ended[1]
+        return self.result(claim.run_id)
 
-    async def _acarry_out(self, point: CommitPoint, claim: Claim) -> None:
+    async def _acarry_out(self, point: CommitPoint, claim: Claim) -> Any:
         with self._supervisor.in_foreground(claim.run_id):
             claimed = await self._driver.atake(point, claim)
             if claimed is not None:
-                await self._driver.adrive(claim, claimed)
+                state, value = await self._driver.adrive(claim, claimed)
+                if state is RunState.COMPLETED:
+                    return value
+        return await self.aresult(claim.run_id)
 
     def _begin(self, point: CommitPoint, claim: Claim) -> RunHandle:
         claimed = self._driver.take(point, claim)
@@ -243,12 +265,15 @@ class EmbeddedEngine:
         self, run_id: str, name: str, payload: object = None, *, key: str | None = None, awaited: bool = False
     ) -> bool:
         """`signal` for a task. Cancelled, it may have been sent all the same."""
-        return await self.store.acommit(SIGNAL_SEND, self._sending(run_id, name, payload, key, awaited=awaited))
+        is_big = is_large(payload)
+        text = await self._read_pool.beside(lambda: _signal_text(name, payload)) if is_big else None
+        work = self._sending(run_id, name, payload, key, awaited=awaited, text=text)
+        return await self.store.acommit(SIGNAL_SEND, work, is_large=is_big)
 
     def _sending(
-        self, run_id: str, name: str, payload: object, key: str | None, *, awaited: bool
+        self, run_id: str, name: str, payload: object, key: str | None, *, awaited: bool, text: str | None = None
     ) -> Callable[[Transaction], bool]:
-        text, _ = keep(payload, f"signal {name!r}")
+        message = _signal_text(name, payload) if text is None else text
 
         def work(tx: Transaction) -> bool:
             state = tx.state_of(run_id)
@@ -261,7 +286,7 @@ class EmbeddedEngine:
             now = self.store.clock()
             if awaited:
                 _check_awaited(tx, run_id, name, now)
-            return tx.send_signal(run_id, name, text, now, key=key)
+            return tx.send_signal(run_id, name, message, now, key=key)
 
         return work
 
@@ -294,14 +319,13 @@ class EmbeddedEngine:
     def resume(self, run_id: str) -> Any:
         """Go on with a run that failed, was cancelled or interrupted, from where it stopped; return its result."""
         self._supervisor.open()
-        self._carry_out(RUN_RESUME, self._claims.to_resume(run_id))
-        return self.result(run_id)
+        return self._carry_out(RUN_RESUME, self._claims.to_resume(run_id))
 
     async def aresume(self, run_id: str) -> Any:
         """`resume` in this task."""
         await self._aopen()
-        await self._acarry_out(RUN_RESUME, await self._read_pool.beside(lambda: self._claims.to_resume(run_id)))
-        return await self.aresult(run_id)
+        claim = await self._read_pool.beside(lambda: self._claims.to_resume(run_id))
+        return await self._acarry_out(RUN_RESUME, claim)
 
     def fork(self, run_id: str, before: int | str, *, fork_id: str | None = None) -> RunHandle:
         """Begin a new run that has the answers of another one up to, not including, the trunk step `before`.
@@ -346,10 +370,10 @@ class EmbeddedEngine:
 
     def find_with_steps(self, run_id: str) -> tuple[RunRecord, Sequence[StepRecord]] | None:
         """A run and its steps, as they were at one moment; nothing if there is no such run."""
-        found = at_one_moment(self.store, run_id)
-        if found is None or found[1]:
-            return found
-        return found[0], self.store.steps(run_id)
+        snapshot = at_one_moment(self.store, run_id)
+        if snapshot is None or snapshot[1]:
+            return snapshot
+        return snapshot[0], self.store.steps(run_id)
 
     def is_held(self, run_id: str) -> bool:
         """Whether somebody has taken the run, dead or alive, and has not let it go."""
@@ -500,6 +524,10 @@ class EmbeddedEngine:
 
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
+
+
+def _signal_text(name: str, payload: object) -> str:
+    return keep_well(payload, f"signal {name!r}").text
 
 
 def _check_awaited(tx: Transaction, run_id: str, name: str, now: float) -> None:

@@ -4,9 +4,12 @@ From the moment a claim is made until the run is over, whatever ends the driving
 a cancellation at any await, also one that comes while the claim is still being committed.
 """
 
+import contextlib
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from typing import Any
 
 from troth.errors import MisuseError
 from troth.runtime.engine.clock import SteadyClock, last_moment
@@ -18,13 +21,25 @@ from troth.runtime.engine.embedded.ownership import Ownership
 from troth.runtime.engine.embedded.read_pool import ReadPool
 from troth.runtime.engine.errors import EngineClosedError
 from troth.runtime.engine.interpreter.branch import RunInProgress
+from troth.runtime.engine.interpreter.effects import Commit
 from troth.runtime.engine.interpreter.interpreter import interpret
 from troth.runtime.engine.invoke.worker_pool import WorkerPool
-from troth.runtime.store import CommitPoint, LeaseLostError, Recorded, Store
+from troth.runtime.store import CommitPoint, LeaseLostError, Recorded, RunState, Store, Transaction
 
 __all__ = ["LeaseDriver"]
 
 _NOTHING = Recorded((), ())
+
+
+class _NotNewError(Exception):
+    """Takes back a commit that was to begin a run that is there already."""
+
+
+def _begin(claim: Claim, first: Commit, tx: Transaction) -> object:
+    claimed = claim.write(tx)
+    if claimed is None or not claimed.is_new:
+        raise _NotNewError
+    return first.work(tx)
 
 
 class LeaseDriver:
@@ -60,23 +75,46 @@ class LeaseDriver:
     async def atake(self, point: CommitPoint, claim: Claim) -> Claimed | None:
         """`take` for a task."""
         try:
-            return await self._store.acommit(point, claim.write)
+            return await self._store.acommit(point, claim.write, is_large=claim.is_large)
         except BaseException:
             await self._ownership.agive_back(claim)
             raise
 
-    def drive(self, claim: Claim, claimed: Claimed) -> None:
-        """Drive a run of ours to its end, on this thread."""
+    def drive(self, claim: Claim, claimed: Claimed) -> tuple[RunState, Any]:
+        """Drive a run of ours to its end, on this thread: the state in which it ended, and what it has returned."""
         run = self._in_progress(claim, claimed)
         try:
             with self._driven(run, _NOTHING if claimed.is_new else self._store.recorded(claim.run_id)) as driven:
-                drive(interpret(run, self._decisions.begin(claimed.decision, claimed.args)), driven)
+                state = drive(interpret(run, self._decisions.begin(claimed.decision, claimed.args)), driven)
+        except BaseException as error:
+            self._ownership.give_back(claim, run.left_behind)
+            self._tell_if_closed(claim, error)
+            raise
+        return state, run.value
+
+    def drive_new(self, point: CommitPoint, claim: Claim) -> tuple[RunState, Any] | None:
+        """Write a new run down in one commit with the first of its decision's, and drive it like `drive`.
+
+        Nothing is done, and nothing answered, if it is not new, or if its decision wants something else first.
+        """
+        assert claim.begins is not None  # it is one that opens a run
+        run = self._in_progress(claim, claim.begins)
+        try:
+            with self._driven(run, _NOTHING) as driven:
+                acts = interpret(run, self._decisions.begin(claim.begins.decision, claim.begins.args))
+                first = next(acts)
+                with contextlib.suppress(_NotNewError):
+                    if type(first) is Commit:
+                        answer = self._store.commit(point, partial(_begin, claim, first))
+                        return drive(acts, driven, answer), run.value
+                acts.close()
+                return None
         except BaseException as error:
             self._ownership.give_back(claim, run.left_behind)
             self._tell_if_closed(claim, error)
             raise
 
-    async def adrive(self, claim: Claim, claimed: Claimed) -> None:
+    async def adrive(self, claim: Claim, claimed: Claimed) -> tuple[RunState, Any]:
         """`drive` in this task. What is recorded of a long run is read in a thread."""
         run = self._in_progress(claim, claimed)
         claim.is_taken_up = True
@@ -85,11 +123,12 @@ class LeaseDriver:
                 _NOTHING if claimed.is_new else await self._read_pool.beside(lambda: self._store.recorded(claim.run_id))
             )
             with self._driven(run, recorded) as driven:
-                await adrive(interpret(run, self._decisions.begin(claimed.decision, claimed.args)), driven)
+                state = await adrive(interpret(run, self._decisions.begin(claimed.decision, claimed.args)), driven)
         except BaseException as error:
             await self._ownership.agive_back(claim, run.left_behind)
             self._tell_if_closed(claim, error)
             raise
+        return state, run.value
 
     def _tell_if_closed(self, claim: Claim, error: BaseException) -> None:
         """Where the engine was closed in the middle, that is what happened, whatever the store says of it."""
@@ -108,6 +147,7 @@ class LeaseDriver:
             name_of=self._decisions.name_of,
         )
         run.last_seen = claimed.last_seen
+        run.letters = claimed.letters
         run.max_result = self._workers.max_result
         return run
 

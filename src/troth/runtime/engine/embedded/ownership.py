@@ -5,7 +5,6 @@ import logging
 import os
 import threading
 import time
-import uuid
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -31,7 +30,7 @@ class Lease(Protocol):
 
 def new_token() -> str:
     """What tells one holding of a lease from every other."""
-    return uuid.uuid4().hex
+    return os.urandom(16).hex()
 
 
 class Ownership:

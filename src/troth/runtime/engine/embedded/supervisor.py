@@ -175,12 +175,16 @@ class Supervisor:
         refusal = self._refusal(run.id)
         if refusal is not None:
             raise refusal
-        if self._is_closed:
-            raise EngineClosedError(f"The engine was closed while somebody waited for run {run.id!r}. The run is kept.")
+        self.refuse_if_closed(run.id)
         is_orphan = run.state is RunState.INTERRUPTED or self._store.holder(f"run:{run.id}") is None
         if is_orphan and run.decision in self._decisions.names:
             self.open()
             self.launch(run.id)
+
+    def refuse_if_closed(self, run_id: str) -> None:
+        """Tell somebody who waits for a run that the engine was closed meanwhile."""
+        if self._is_closed:
+            raise EngineClosedError(f"The engine was closed while somebody waited for run {run_id!r}. The run is kept.")
 
     def reach(self, run_id: str) -> None:
         """Let a cancellation that was written down reach the run: in flight here, or left alone here."""

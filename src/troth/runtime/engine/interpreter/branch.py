@@ -10,13 +10,14 @@ from typing import Any
 
 from troth.errors import MisuseError
 from troth.runtime.engine.cancellation import Cancellation
-from troth.runtime.engine.commands import Command, Conclude, Govern
+from troth.runtime.engine.commands import Command, Conclude, Govern, Step
 from troth.runtime.engine.errors import RunCancelledError, StepFailedError, WaitTimeoutError
 from troth.runtime.engine.governor import Governor
-from troth.runtime.engine.interpreter.effects import Commit, Effect
+from troth.runtime.engine.interpreter.effects import Commit, Effect, Encode
 from troth.runtime.engine.interpreter.replay import check_same, what_is_asked
 from troth.runtime.engine.interpreter.shown import note_of, shows_end
 from troth.runtime.store import CommitPoint, Notifier, NotJsonError, RunState, StepRecord, StepState, Transaction
+from troth.runtime.store.large_values import LARGE
 from troth.runtime.store.records import BegunStep, Place
 
 __all__ = ["Branch", "DecisionRaisedError", "Perform", "RunInProgress", "ThrownError"]
@@ -57,12 +58,14 @@ class RunInProgress:
         "is_finished",
         "last_seen",
         "left_behind",
+        "letters",
         "max_result",
         "name_of",
         "recorded",
         "resource",
         "run_id",
         "token",
+        "value",
         "waiting",
     )
 
@@ -83,11 +86,13 @@ class RunInProgress:
         self.recorded: dict[tuple[str, int], StepRecord] = {}
         self.earlier: dict[tuple[str, int], StepRecord] = {}  # as they were before their answers were taken back
         self.last_seen: float | None = None  # when the owner before us last said that it lives, if it died
+        self.letters = 0  # of JSON in its arguments: what is written of the run itself is written beside them
         self.max_result: int | None = None  # letters of JSON that the result of a step may have
         self.left_behind: list[Write] = []  # what is known when the driving ends, and nobody commits any more
         self.name_of = name_of
         self.governor: Governor | None = None
-        self.is_finished = False
+        self.is_finished = False  # by the decision itself, before it has returned
+        self.value: Any = None  # what a completed run has returned, as it is read back
         self.conclude: Conclude | None = None
         self.cancellation = Cancellation()
         self.bell = Notifier()
@@ -98,7 +103,7 @@ class RunInProgress:
 class Branch:
     """One line of a run."""
 
-    __slots__ = ("_pending", "_perform", "branch", "is_told", "run")
+    __slots__ = ("_letters", "_pending", "_perform", "branch", "is_told", "run")
 
     def __init__(self, run: RunInProgress, branch: str, perform: dict[type, Perform], *, is_told: bool = False) -> None:
         self.run = run
@@ -106,6 +111,7 @@ class Branch:
         self.is_told = is_told  # of the run's cancellation: each branch once, and what it then asks for is performed
         self._perform = perform
         self._pending: list[Write] = []
+        self._letters = 0  # of JSON in what is pending, as far as it may be large
 
     def fork(self, seq: int, index: int) -> "Branch":
         """The branch of branch `index` of a `Together` that stands at `seq`."""
@@ -119,8 +125,8 @@ class Branch:
         while True:
             try:
                 ask = decision.send(answer) if failure is None else decision.throw(failure)
-            except StopIteration as done:
-                return done.value
+            except StopIteration as end:
+                return end.value
             except Exception as error:
                 raise DecisionRaisedError(error) from error
             answer = failure = None
@@ -136,18 +142,22 @@ class Branch:
                 failure = _not_an_ask(ask)
                 continue
             record = recorded.pop((branch, seq), None) if recorded else None
-            if record is not None:
-                check_same(ask, record, self.run.name_of)
             try:
+                if type(ask) is Step and not ask.recorded:
+                    kept = yield Encode(ask.arguments, f"arguments of step {ask.name!r}")
+                    ask = ask._replace(recorded=kept.text)
+                if record is not None:
+                    check_same(ask, record, self.run.name_of)
                 answer = yield from perform(self, ask, _make(Place, (run_id, branch, seq)), record)
             except (StepFailedError, RunCancelledError, NotJsonError) as error:
                 failure = error
             except ThrownError as thrown:
                 failure = thrown.error
 
-    def write(self, write: Write) -> None:
-        """Keep `write` for this branch's next commit."""
+    def write(self, write: Write, letters: int = 0) -> None:
+        """Keep `write` for this branch's next commit. `letters` is how many of JSON it writes, if they may be many."""
         self._pending.append(write)
+        self._letters += letters
 
     @property
     def has_pending(self) -> bool:
@@ -156,8 +166,8 @@ class Branch:
 
     def commit(self, point: CommitPoint) -> Commit:
         """The act that commits what is pending, if the run is still ours; send its answer to `is_cancelled`."""
-        run, writes = self.run, self._pending
-        self._pending = []
+        run, writes, letters = self.run, self._pending, self._letters
+        self._pending, self._letters = [], 0
 
         def work(tx: Transaction) -> bool:
             is_requested = tx.hold_run(run.run_id, run.resource, run.token)
@@ -165,19 +175,19 @@ class Branch:
                 write(tx)
             return is_requested
 
-        return Commit(point, work)
+        return Commit(point, work, letters > LARGE)
 
-    def commit_begin(self, point: CommitPoint, place: Place, begun: BegunStep) -> Commit:
+    def commit_begin(self, point: CommitPoint, place: Place, step: BegunStep) -> Commit:
         """`commit` with the intent of a new step as its last write: nearly every commit of a run."""
-        run, writes = self.run, self._pending
-        self._pending = []
+        run, writes, letters = self.run, self._pending, self._letters + len(step.args)
+        self._pending, self._letters = [], 0
 
         def work(tx: Transaction) -> bool:
             for write in writes:
                 write(tx)
-            return tx.begin_held_step(place, run.resource, run.token, begun)  # refuses the writes above as well
+            return tx.begin_held_step(place, run.resource, run.token, step)  # refuses the writes above as well
 
-        return _make(Commit, (point, work))
+        return _make(Commit, (point, work, letters > LARGE))
 
     def is_cancelled(self, is_requested: bool = False) -> bool:  # noqa: FBT001, FBT002  the answer of a commit
         """Whether the run is to be cancelled and this branch has not been told."""
@@ -185,10 +195,11 @@ class Branch:
             self.run.cancellation.is_asked = True
         return self.run.cancellation.is_asked and not self.is_told
 
-    def cancelled(self, ask: Command, place: Place, attempt: int = 1) -> RunCancelledError:
+    def cancelled(self, ask: Command, place: Place, attempt: int = 1, *, has_begun: bool = True) -> RunCancelledError:
         """Deliver the cancellation at `place`; the answer is what the decision is thrown."""
         self.settle(ask, place, StepState.CANCELLED, self.run.clock(), attempt=attempt)
-        return self.cancelled_unrecorded(place)
+        self.is_told = True
+        return _cancelled_error(place, has_begun=has_begun)
 
     def settle(
         self,
@@ -220,7 +231,8 @@ class Branch:
             return record.result
         if record.state is StepState.CANCELLED:
             self.is_told = True
-            raise _cancelled_error(record.place)
+            # Whoever cancels a call that was made writes down that attempt too.
+            raise _cancelled_error(record.place, has_begun=record.kind != "step" or bool(record.attempts))
         kind = WaitTimeoutError if record.kind == "wait" else StepFailedError
         raise kind(record.name, str(record.place), record.error or {})
 
@@ -231,18 +243,21 @@ class Branch:
         run, now = self.run, self.run.clock()
         run.waiting += 1
         if run.waiting >= run.branches:
-            self.write(lambda tx: tx.set_run_state(run.run_id, RunState.WAITING, now, waiting_for=why, wake_at=wake_at))
+            self.write(
+                lambda tx: tx.set_run_state(run.run_id, RunState.WAITING, now, waiting_for=why, wake_at=wake_at),
+                run.letters,
+            )
 
     def end_wait(self) -> None:
         """Write down that it goes on."""
         run, now = self.run, self.run.clock()
         if run.waiting >= run.branches:
-            self.write(lambda tx: tx.set_run_state(run.run_id, RunState.RUNNING, now))
+            self.write(lambda tx: tx.set_run_state(run.run_id, RunState.RUNNING, now), run.letters)
         run.waiting -= 1
 
 
-def _cancelled_error(place: Place) -> RunCancelledError:
-    return RunCancelledError(f"The run {place.run_id!r} was cancelled.", step_place=str(place))
+def _cancelled_error(place: Place, *, has_begun: bool = True) -> RunCancelledError:
+    return RunCancelledError(f"The run {place.run_id!r} was cancelled.", step_place=str(place), has_begun=has_begun)
 
 
 def _not_an_ask(ask: object) -> MisuseError:

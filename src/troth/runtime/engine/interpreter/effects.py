@@ -1,4 +1,4 @@
-"""What a conducted run needs from whoever drives it. Six words, performed by two drivers."""
+"""What a conducted run needs from whoever drives it. Seven words, performed by two drivers."""
 
 from collections.abc import Callable, Generator
 from typing import Any, NamedTuple
@@ -8,14 +8,22 @@ from troth.runtime.engine.commands import Step
 from troth.runtime.engine.current_step import CurrentStep
 from troth.runtime.store import CommitPoint, Transaction
 
-__all__ = ["Commit", "Effect", "Effects", "Fan", "Invoke", "Launch", "Listen", "Pause"]
+__all__ = ["Commit", "Effect", "Effects", "Encode", "Fan", "Invoke", "Launch", "Listen", "Pause"]
 
 
 class Commit(NamedTuple):
-    """Keep what `work` writes; the answer is what `work` returned."""
+    """Keep what `work` writes; the answer is what `work` returned. A large one is never written on a loop's thread."""
 
     point: CommitPoint
     work: Callable[[Transaction], Any]
+    is_large: bool = False
+
+
+class Encode(NamedTuple):
+    """Make the JSON of a large value, beside a loop where there is one; the answer is a `Kept`."""
+
+    value: object
+    what: str
 
 
 class Invoke(NamedTuple):
@@ -52,5 +60,5 @@ class Listen(NamedTuple):
     topic: str
 
 
-Effect = Commit | Invoke | Pause | Fan | Launch | Listen
+Effect = Commit | Encode | Invoke | Pause | Fan | Launch | Listen
 Effects = Generator[Effect, Any, Any]

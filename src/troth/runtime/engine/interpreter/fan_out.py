@@ -40,7 +40,7 @@ def perform_together(
     branches = [branch.fork(place.seq, index) for index in range(len(ask.branches))]
     run.branches += len(branches) - 1
     try:
-        acts = tuple(_branch(one, asked) for one, asked in zip(branches, ask.branches, strict=True))
+        acts = tuple(_branch(child, command) for child, command in zip(branches, ask.branches, strict=True))
         outcomes: list[object] = yield Fan(acts, ask.limit)
     finally:
         run.branches += 1
@@ -55,9 +55,9 @@ def perform_together(
     return outcomes
 
 
-def _branch(branch: Branch, asked: Command | Generator[Command, Any, object]) -> Effects:
+def _branch(branch: Branch, command: Command | Generator[Command, Any, object]) -> Effects:
     """Play one branch to its end; the answer is what it returned, or a DecisionRaisedError as a value."""
-    decision = asked if isinstance(asked, Generator) else _alone(asked)
+    decision = command if isinstance(command, Generator) else _alone(command)
     value: object
     try:
         value = yield from branch.play(decision)
@@ -68,7 +68,10 @@ def _branch(branch: Branch, asked: Command | Generator[Command, Any, object]) ->
     run, now = branch.run, branch.run.clock()
     run.branches -= 1
     if 0 < run.branches <= run.waiting:
-        branch.write(lambda tx: tx.set_run_state(run.run_id, RunState.WAITING, now, waiting_for="its other branches"))
+        branch.write(
+            lambda tx: tx.set_run_state(run.run_id, RunState.WAITING, now, waiting_for="its other branches"),
+            run.letters,
+        )
     if branch.has_pending:
         yield branch.commit(BRANCH_END)
     return value
@@ -80,9 +83,9 @@ def _alone(ask: Command) -> Generator[Command, Any, object]:
 
 def _first(failures: list[Exception]) -> Exception:
     """The first failure; a cancellation of the run before anything else."""
-    first, *others = sorted(failures, key=lambda failure: not isinstance(failure, RunCancelledError))
-    for other in others:
-        first.add_note(f"Beside it: {other}")
+    first, *later = sorted(failures, key=lambda failure: not isinstance(failure, RunCancelledError))
+    for failure in later:
+        first.add_note(f"Beside it: {failure}")
     return first
 
 
@@ -105,7 +108,7 @@ def perform_start(
         return answer
     child = ask.run_id or f"{run.run_id}.{place}"
     kind, name, args = what_is_asked(ask, run.name_of)
-    given, _ = keep(list(ask.args), f"arguments of run {child!r}")
+    child_args, _ = keep(list(ask.args), f"arguments of run {child!r}")
     now = run.clock()
 
     wrong: list[dict[str, Any]] = []
@@ -114,15 +117,15 @@ def perform_start(
         wrong.clear()
         tx.begin_step(place, kind=kind, name=name, key=child, args=args, now=now, is_shown=False)
         settle = partial(tx.settle_step, place, now=now, kind=kind, name=name, is_shown=False)
-        is_new = tx.add_run(child, name, given, now, label=ask.label, parent=run.run_id)
-        asked = None if is_new else tx.asked_of(child)
-        if asked is None or (asked[0] == name and read(asked[1], f"run {child!r}") == json.loads(given)):
+        is_new = tx.add_run(child, name, child_args, now, label=ask.label, parent=run.run_id)
+        opening = None if is_new else tx.asked_of(child)
+        if opening is None or (opening[0] == name and read(opening[1], f"run {child!r}") == json.loads(child_args)):
             settle(state=StepState.DONE, result=json.dumps(child))
             return
-        wrong.append(describe(_other_run(child, asked[0], name), "refused"))
+        wrong.append(describe(_other_run(child, opening[0], name), "refused"))
         settle(state=StepState.FAILED, error=json.dumps(wrong[0]))
 
-    branch.write(work)
+    branch.write(work, len(args) + len(child_args))
     yield branch.commit(CHILD_START)
     if wrong:
         raise StepFailedError(name, str(place), wrong[0])
@@ -155,5 +158,5 @@ def perform_append(
         tx.begin_step(place, kind="append", name=name, key=key, args=args, now=now, note=note, is_shown=begins)
         tx.settle_step(place, StepState.DONE, now, kind="append", name=name, result="null", note=note, is_shown=ends)
 
-    branch.write(work)
+    branch.write(work, 2 * len(args))
     return None

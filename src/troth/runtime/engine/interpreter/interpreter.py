@@ -21,12 +21,13 @@ from troth.runtime.engine.interpreter.branch import (
     RunInProgress,
     ThrownError,
 )
-from troth.runtime.engine.interpreter.effects import Commit, Effect
+from troth.runtime.engine.interpreter.effects import Commit, Effect, Encode
 from troth.runtime.engine.interpreter.fan_out import close, perform_append, perform_start, perform_together
 from troth.runtime.engine.interpreter.steps import perform_step
 from troth.runtime.engine.interpreter.timers_and_signals import perform_join, perform_sleep, perform_wait
 from troth.runtime.store import NotJsonError, RunState, StepRecord, Transaction
 from troth.runtime.store.json_codec import keep
+from troth.runtime.store.large_values import LARGE, Kept, is_large
 from troth.runtime.store.records import Place
 
 __all__ = ["interpret"]
@@ -42,7 +43,7 @@ def _perform_finish(
     if branch.branch:
         raise ThrownError(MisuseError("A branch of a `Together` cannot `Finish` its run. Return from it instead."))
     run = branch.run
-    result, _ = keep(ask.value, f"result of run {run.run_id!r}")
+    result, run.value = yield from _kept(ask.value, run)
     commit = branch.commit(RUN_FINISH)
 
     def work(tx: Transaction) -> bool:
@@ -52,11 +53,20 @@ def _perform_finish(
         _finish(tx, run, RunState.COMPLETED, result, None)
         return False
 
-    if (yield Commit(RUN_FINISH, work)):
+    if (yield Commit(RUN_FINISH, work, commit.is_large or run.letters + len(result) > LARGE)):
         branch.is_cancelled(True)
         raise branch.cancelled_unrecorded(place)
     run.is_finished = True
     return None
+
+
+def _kept(value: object, run: RunInProgress) -> Generator[Effect, Any, Kept]:
+    """What the run returns, as it is kept."""
+    what = f"result of run {run.run_id!r}"
+    if is_large(value):
+        kept: Kept = yield Encode(value, what)
+        return kept
+    return Kept(*keep(value, what))
 
 
 _PERFORM: dict[type, Perform] = {
@@ -80,7 +90,7 @@ def interpret(run: RunInProgress, decision: Generator[Command, Any, object]) -> 
         value = yield from branch.play(decision)
         if run.is_finished:
             return RunState.COMPLETED
-        result, _ = keep(value, f"result of run {run.run_id!r}")
+        result, run.value = yield from _kept(value, run)
         state = RunState.COMPLETED
     except (DecisionRaisedError, NotJsonError) as raised:
         error = raised.error if isinstance(raised, DecisionRaisedError) else raised
@@ -88,7 +98,8 @@ def interpret(run: RunInProgress, decision: Generator[Command, Any, object]) -> 
     finally:
         close(decision)
     text = None if error is None else json.dumps(_record_of(error))
-    branch.write(partial(_finish, run=run, state=state, result=result, error=text))
+    letters = run.letters + len(result or "")
+    branch.write(partial(_finish, run=run, state=state, result=result, error=text), letters)
     yield branch.commit(RUN_FINISH)
     return state
 
@@ -114,10 +125,10 @@ def _record_of(error: Exception) -> dict[str, Any]:
 
 def _origin(error: BaseException | None) -> str | None:
     """The place of the failure or cancellation that the decision was dealing with when it raised `error`."""
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
+    visited: set[int] = set()
+    while error is not None and id(error) not in visited:
         if isinstance(error, StepFailedError | RunCancelledError):
             return error.step_place
-        seen.add(id(error))
+        visited.add(id(error))
         error = error.__cause__ or error.__context__
     return None

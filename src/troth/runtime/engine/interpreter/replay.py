@@ -34,8 +34,8 @@ def what_is_asked(ask: Command, name_of: Callable[[Any], str]) -> tuple[str, str
         case Wait():
             return "wait", ask.signal, json.dumps([ask.timeout])
         case Start():
-            given = [list(ask.args), ask.run_id]
-            return "start", name_of(ask.decision), keep(given, "arguments of the run to start")[0]
+            arguments = [list(ask.args), ask.run_id]
+            return "start", name_of(ask.decision), keep(arguments, "arguments of the run to start")[0]
         case Join():
             return "join", ask.run_id, "[]"
         case Together():
@@ -52,8 +52,8 @@ def check_same(ask: Command, record: StepRecord, name_of: Callable[[Any], str]) 
     # A step that has no answer yet may have been changed: that is what a fix looks like, and it is told as such.
     code = ask.code if isinstance(ask, Step) and record.state.is_settled else None
     differs = [
-        f"  {what:<9}  then {then}\n{'':<11}  now  {now}"
-        for what, then, now in (
+        f"  {aspect:<9}  then {then}\n{'':<11}  now  {now}"
+        for aspect, then, now in (
             ("kind", record.kind, kind),
             ("name", record.name, name),
             ("arguments", record.args, args),

@@ -46,8 +46,8 @@ def perform_step(branch: Branch, step: Step, place: Place, record: StepRecord | 
             _compare_code(branch, step, place, before)
         key = step.key or f"{run.run_id}:{place.branch}{place.seq}:{step.name}"
         is_shown = step.shows in _BEGIN_SHOWN
-        begun = _make(BegunStep, (step.name, key, step.recorded, step.color._value_, step.code, clock(), is_shown))
-        commit = branch.commit_begin(STEP_BEGIN, place, begun)
+        begun_step = _make(BegunStep, (step.name, key, step.recorded, step.color._value_, step.code, clock(), is_shown))
+        commit = branch.commit_begin(STEP_BEGIN, place, begun_step)
     elif record.state.is_settled:
         return branch.answer(record)
     else:
@@ -66,7 +66,7 @@ def perform_step(branch: Branch, step: Step, place: Place, record: StepRecord | 
         if type(answer) is _Refused:
             raise StepFailedError(step.name, str(place), answer.error)
         if branch.is_cancelled(answer):
-            raise branch.cancelled(step, place, number)
+            raise branch.cancelled(step, place, number, has_begun=number > 1)
         info = CurrentStep(run.run_id, place, step.name, key, number, clock())
         outcome: Outcome
         try:
@@ -82,12 +82,12 @@ def perform_step(branch: Branch, step: Step, place: Place, record: StepRecord | 
         now = clock()
         if outcome.ended == "done":
             try:
-                text, value = _kept(outcome.value, f"result of step {step.name!r}", run.max_result)
+                text, value = _kept(outcome.value, step.name, run.max_result)
             except NotJsonError as refused:
                 outcome = Outcome("failed", error=refused)
                 is_unknown = True  # of what it did, that is: it did return
             else:
-                branch.write(partial(_settle, branch=branch, step=step, info=info, text=text, now=now))
+                branch.write(partial(_settle, branch, step, info, text, now), len(text))
                 return value
         if outcome.ended == "cancelled":
             _note(branch, step, info, outcome, now)
@@ -104,13 +104,16 @@ def perform_step(branch: Branch, step: Step, place: Place, record: StepRecord | 
         commit = branch.commit(STEP_BEGIN)
 
 
-def _kept(value: object, what: str, limit: int | None) -> tuple[str, Any]:
-    """The JSON text of a result, and what reading it gives; refused if it is too large."""
-    text, back = value if type(value) is Kept else keep(value, what)
+def _kept(value: object, name: str, limit: int | None) -> tuple[str, Any]:
+    """The JSON text of the result of a step, and what reading it gives; refused if it is too large."""
+    if value is None or (isinstance(value, int) and value.bit_length() < 64):
+        return keep(value, "")  # without a name for an error that cannot be
+    title = f"result of step {name!r}"
+    text, back = value if type(value) is Kept else keep(value, title)
     if limit is not None and len(text) > limit:
         size = f"{len(text):,} letters of JSON, and at most {limit:,} are kept"
         why = f"{size} (`max_result`); keep it in a file, and return its path"
-        raise NotJsonError(what, what, why)
+        raise NotJsonError(title, title, why)
     return text, back
 
 
@@ -144,16 +147,16 @@ def _governed(branch: Branch, commit: Commit, step: Step, place: Place, number: 
         tx.settle_step(place, StepState.FAILED, now, kind="step", name=name, attempt=number, error=text)
         return _Refused(error)
 
-    return Commit(commit.point, work)
+    return Commit(commit.point, work, commit.is_large)
 
 
 def _leave_behind(branch: Branch, step: Step, info: CurrentStep, outcome: Outcome) -> None:
     """Have an answer written when the run is let go of: nobody goes on here, but what is done is not done again."""
     if outcome.ended == "done":
         with contextlib.suppress(NotJsonError):  # then it was no success; the next owner finds out
-            text, _ = _kept(outcome.value, "result", branch.run.max_result)
+            text, _ = _kept(outcome.value, step.name, branch.run.max_result)
             now = branch.run.clock()
-            branch.run.left_behind.append(partial(_settle, branch=branch, step=step, info=info, text=text, now=now))
+            branch.run.left_behind.append(partial(_settle, branch, step, info, text, now))
 
 
 def _leave_unfinished(branch: Branch, step: Step, info: CurrentStep) -> None:
@@ -174,7 +177,7 @@ def _leave_unfinished(branch: Branch, step: Step, info: CurrentStep) -> None:
     )
 
 
-def _settle(tx: Transaction, branch: Branch, step: Step, info: CurrentStep, text: str, now: float) -> None:
+def _settle(branch: Branch, step: Step, info: CurrentStep, text: str, now: float, tx: Transaction) -> None:
     governor = branch.run.governor
     is_shown = step.shows in _END_SHOWN
     tx.settle_step(
@@ -232,9 +235,11 @@ def _pick_up(branch: Branch, step: Step, place: Place, record: StepRecord) -> Ge
         outcome = Outcome("timeout", error=error)
         if step.after_crash == "fail":
             raise _fail(branch, step, info, outcome, error, now=now, is_unknown=True, ended="interrupted")
-        if not any(one.outcome == "interrupted" and one.number == record.attempt for one in record.attempts):
-            seen = record.started_at if run.last_seen is None else run.last_seen
-            ended_at = min(now, max(seen, record.started_at))
+        if not any(
+            attempt.outcome == "interrupted" and attempt.number == record.attempt for attempt in record.attempts
+        ):
+            last_seen = record.started_at if run.last_seen is None else run.last_seen
+            ended_at = min(now, max(last_seen, record.started_at))
             _note(branch, step, info, outcome, ended_at, next_at=now, ended="interrupted")
     _compare_code(branch, step, place, record)
     branch.write(partial(_again, place=place, step=step, number=record.attempt + 1, now=run.clock()))

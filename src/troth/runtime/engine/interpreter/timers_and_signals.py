@@ -15,6 +15,7 @@ from troth.runtime.engine.interpreter.replay import what_is_asked
 from troth.runtime.engine.interpreter.shown import note_of, shows_begin
 from troth.runtime.store import RunState, StepRecord, StepState, Transaction
 from troth.runtime.store.json_codec import read
+from troth.runtime.store.large_values import ANY_SIZE
 from troth.runtime.store.records import Place
 
 __all__ = ["perform_join", "perform_sleep", "perform_wait", "until"]
@@ -26,10 +27,10 @@ def until(branch: Branch, moment: float, ask: Command, place: Place, attempt: in
     """Wait for a moment; news of the run interrupt it only to look whether it is cancelled."""
     run = branch.run
     while run.clock() < moment:
-        seen = run.bell.count
+        rings = run.bell.count
         if branch.is_cancelled() or branch.is_cancelled((yield branch.commit(WAIT_BEGIN))):
             raise branch.cancelled(ask, place, attempt)
-        yield Pause(seen, moment)
+        yield Pause(rings, moment)
 
 
 def _begin(branch: Branch, ask: Command, place: Place, wake_at: float | None, why: str) -> None:
@@ -92,9 +93,10 @@ def perform_wait(branch: Branch, ask: Wait, place: Place, record: StepRecord | N
         branch.begin_wait(f"signal {ask.signal!r}", wake_at)
     point = WAIT_BEGIN
     while True:
-        seen = run.bell.count
+        rings = run.bell.count
         over: list[tuple[bool, str]] = []
-        branch.write(partial(_receive, branch=branch, ask=ask, place=place, wake_at=wake_at, over=over))
+        # How large a signal is, the commit that takes it finds out: too late to choose where that is written.
+        branch.write(partial(_receive, branch=branch, ask=ask, place=place, wake_at=wake_at, over=over), ANY_SIZE)
         is_cancelled = branch.is_cancelled((yield branch.commit(point)))
         point = SIGNAL_TAKE
         if over:
@@ -106,7 +108,7 @@ def perform_wait(branch: Branch, ask: Wait, place: Place, record: StepRecord | N
         if is_cancelled:
             branch.end_wait()
             raise branch.cancelled(ask, place)
-        yield Pause(seen, wake_at)
+        yield Pause(rings, wake_at)
 
 
 def _receive(
@@ -145,9 +147,9 @@ def perform_join(branch: Branch, ask: Join, place: Place, record: StepRecord | N
         branch.begin_wait(f"run {ask.run_id!r}", None)
     yield Listen(f"run:{ask.run_id}")
     while True:
-        seen = run.bell.count
+        rings = run.bell.count
         over: list[tuple[bool, str]] = []
-        branch.write(partial(_look, branch=branch, ask=ask, place=place, over=over))
+        branch.write(partial(_look, branch=branch, ask=ask, place=place, over=over), ANY_SIZE)
         is_cancelled = branch.is_cancelled((yield branch.commit(WAIT_BEGIN)))
         if over:
             branch.end_wait()
@@ -158,7 +160,7 @@ def perform_join(branch: Branch, ask: Join, place: Place, record: StepRecord | N
         if is_cancelled:
             branch.end_wait()
             raise branch.cancelled(ask, place)
-        yield Pause(seen, run.clock() + _LOOK_AGAIN)
+        yield Pause(rings, run.clock() + _LOOK_AGAIN)
 
 
 def _look(tx: Transaction, branch: Branch, ask: Join, place: Place, over: list[tuple[bool, str]]) -> None:

@@ -46,7 +46,7 @@ def call(step: Step, info: CurrentStep, workers: WorkerPool, cancellation: Cance
     if step.color is Color.ASYNC:
         return bridge.run(_whole(step, info, workers, cancellation))
     token = CURRENT.set(info)
-    begun = lost_coroutines.begin_step(info)
+    marks = lost_coroutines.begin_step(info)
     try:
         if failpoints.armed:
             failpoints.reach(STEP_EFFECT.before)
@@ -56,7 +56,7 @@ def call(step: Step, info: CurrentStep, workers: WorkerPool, cancellation: Cance
         if failpoints.armed:
             failpoints.reach(STEP_EFFECT.after)
     finally:
-        losses = lost_coroutines.end_step(info, begun)
+        losses = lost_coroutines.end_step(info, marks)
         CURRENT.reset(token)
     return _lossless(outcome, step, losses) if losses else outcome
 
@@ -104,7 +104,7 @@ async def acall(step: Step, info: CurrentStep, workers: WorkerPool, cancellation
     A cancellation that finds the attempt ended raises CancelledAfterError: what was done is known, and can be kept.
     """
     token = CURRENT.set(info)
-    begun = lost_coroutines.begin_step(info)
+    marks = lost_coroutines.begin_step(info)
     late: CancelledAfterError | None = None
     try:
         if failpoints.armed:
@@ -137,7 +137,7 @@ async def acall(step: Step, info: CurrentStep, workers: WorkerPool, cancellation
     except CancelledAfterError as cancelled:
         late, outcome = cancelled, cancelled.outcome
     finally:
-        losses = lost_coroutines.end_step(info, begun)
+        losses = lost_coroutines.end_step(info, marks)
         CURRENT.reset(token)
     if losses:
         outcome = _lossless(outcome, step, losses)
@@ -149,13 +149,13 @@ async def acall(step: Step, info: CurrentStep, workers: WorkerPool, cancellation
 async def _written_beside(outcome: Outcome, step: Step, info: CurrentStep) -> Outcome:
     """Make the JSON of a large result in a thread, so that the loop goes on meanwhile."""
     try:
-        kept = await asyncio.to_thread(keep_in_parts, outcome.value, f"result of step {step.name!r}")
+        encoded = await asyncio.to_thread(keep_in_parts, outcome.value, f"result of step {step.name!r}")
     except asyncio.CancelledError:
         raise CancelledAfterError(outcome) from None  # the step itself is done
     except NotJsonError:
         log.debug("%s returned what is no JSON.", _title(step, info))
         return outcome  # told as a failure where it is recorded
-    return Outcome("done", kept)
+    return Outcome("done", encoded)
 
 
 async def _await_thread(step: Step, info: CurrentStep, workers: WorkerPool) -> Outcome:
@@ -270,7 +270,7 @@ async def _await_within(
     """Await in a task of its own, so that one which does not obey its cancellation can be left behind."""
     task = asyncio.create_task(_kept(make), name=f"troth {_title(step, info)}")
     cancellation.enter(task)
-    begun = time.monotonic()
+    began_at = time.monotonic()
     try:
         await asyncio.wait([task], timeout=timeout)
     except asyncio.CancelledError:
@@ -280,7 +280,7 @@ async def _await_within(
         raise
     finally:
         cancellation.leave(task)
-    took = time.monotonic() - begun
+    took = time.monotonic() - began_at
     if not task.done():
         is_ended = await _end(task, step, workers.grace)
         return Outcome(
@@ -303,9 +303,9 @@ async def _end(task: "asyncio.Task[Outcome]", step: Step, grace: float) -> bool:
     deadline = time.monotonic() + grace
     if not task.done():
         task.cancel()
-    while not task.done() and (left := deadline - time.monotonic()) > 0:
+    while not task.done() and (remaining := deadline - time.monotonic()) > 0:
         try:
-            await asyncio.wait([task], timeout=left)
+            await asyncio.wait([task], timeout=remaining)
         except asyncio.CancelledError as error:
             cancelled = error
     if not task.done():
@@ -319,9 +319,9 @@ async def _end(task: "asyncio.Task[Outcome]", step: Step, grace: float) -> bool:
     return task.done()
 
 
-def _timeout(step: Step, what: str) -> StepTimeoutError:
+def _timeout(step: Step, fate: str) -> StepTimeoutError:
     return StepTimeoutError(
-        f"Step {step.name!r} did not return within {step.timeout:g} s; {what}. Whether its effect happened is unknown.",
+        f"Step {step.name!r} did not return within {step.timeout:g} s; {fate}. Whether its effect happened is unknown.",
         step.timeout,
     )
 

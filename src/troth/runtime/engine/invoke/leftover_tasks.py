@@ -27,18 +27,18 @@ async def end_dropped(before: "set[asyncio.Task[Any]]") -> tuple[str, ...]:
 
 def _dropped(before: "set[asyncio.Task[Any]]") -> "list[asyncio.Task[Any]]":
     """Not in the coroutine above: its variables would count as somebody who keeps the task."""
-    begun = [task for task in asyncio.all_tasks() if task not in before]
-    return [task for task in begun if not _is_kept(task, begun)]
+    new_tasks = [task for task in asyncio.all_tasks() if task not in before]
+    return [task for task in new_tasks if not _is_kept(task, new_tasks)]
 
 
-def _is_kept(task: "asyncio.Task[Any]", begun: "list[asyncio.Task[Any]]") -> bool:
+def _is_kept(task: "asyncio.Task[Any]", new_tasks: "list[asyncio.Task[Any]]") -> bool:
     """Whether anybody but asyncio, and the one set in which `bridge` has all tasks of its loops, refers to `task`."""
     sets = 0
-    for one in gc.get_referrers(task):  # a comprehension would refer to `task` itself, in a cell of its own
-        if one is begun or type(one).__name__ in _ASYNCIO or getattr(one, "__self__", None) is task:
+    for referrer in gc.get_referrers(task):  # a comprehension would refer to `task` itself, in a cell of its own
+        if referrer is new_tasks or type(referrer).__name__ in _ASYNCIO or getattr(referrer, "__self__", None) is task:
             continue
         sets += 1
-        if type(one) is not set or sets > 1:
+        if type(referrer) is not set or sets > 1:
             return True
     return False
 

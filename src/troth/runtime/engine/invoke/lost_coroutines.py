@@ -93,7 +93,7 @@ def begin_step(step: CurrentStep) -> tuple[int, int, int]:
     return gc.get_count()
 
 
-def end_step(step: CurrentStep, begun: tuple[int, int, int]) -> tuple[str, ...]:
+def end_step(step: CurrentStep, counts: tuple[int, int, int]) -> tuple[str, ...]:
     """What `step` has lost, each in words with its place.
 
     Where the collector counts no more objects than before, but for the step's outcome, there is nothing to be found:
@@ -101,7 +101,7 @@ def end_step(step: CurrentStep, begun: tuple[int, int, int]) -> tuple[str, ...]:
     generations by itself if we always came first.
     """
     count = gc.get_count()
-    if (count[0] > begun[0] + 1 or count[1] != begun[1] or id(step) in _young) and len(_running) == 1:
+    if (count[0] > counts[0] + 1 or count[1] != counts[1] or id(step) in _young) and len(_running) == 1:
         older = _young.pop(id(step), set())
         marks = older | _younger(step)
         if marks:
@@ -133,14 +133,14 @@ def _younger(step: CurrentStep) -> set[object]:
     marks: set[object] = set()
     objects = gc.get_objects(0)
     for index in range(len(objects) - 1, -1, -1):
-        one = objects[index]
-        if one is step:
+        candidate = objects[index]
+        if candidate is step:
             break
-        if type(one) is CoroutineType:
-            if inspect.getcoroutinestate(one) == inspect.CORO_CREATED:
-                marks.add(_mark("coroutine", one.cr_origin or (), one.__qualname__))
-        elif isinstance(one, asyncio.Task) and not one.done():
-            marks.add(_mark("task", (), one.get_name()))
+        if type(candidate) is CoroutineType:
+            if inspect.getcoroutinestate(candidate) == inspect.CORO_CREATED:
+                marks.add(_mark("coroutine", candidate.cr_origin or (), candidate.__qualname__))
+        elif isinstance(candidate, asyncio.Task) and not candidate.done():
+            marks.add(_mark("task", (), candidate.get_name()))
     return marks
 
 
@@ -153,9 +153,9 @@ def _forked() -> None:
     """In the child: the steps of the parent's other threads run there, and only the thread that forked is here."""
     global _lock  # noqa: PLW0603
     _lock = threading.Lock()
-    here = CURRENT.get()
+    current = CURRENT.get()
     for key in list(_running):
-        if here is None or key != id(here):
+        if current is None or key != id(current):
             _running.pop(key, None)
 
 

@@ -91,24 +91,24 @@ class Job:
 
     def wait(self, timeout: float | None) -> bool:
         """Block until the job is done, or has worked for `timeout` seconds."""
-        done = threading.Event()
-        self._wake = done.set
+        finished = threading.Event()
+        self._wake = finished.set
         if self.is_done:
             return True
         if timeout is None:
-            return done.wait()
-        while (left := self.left(timeout)) > 0 and not done.wait(left):
+            return finished.wait()
+        while (remaining := self.left(timeout)) > 0 and not finished.wait(remaining):
             continue  # it may have begun later than we began to wait
         return self.is_done
 
     async def await_done(self, timeout: float | None) -> bool:
         """The same for a task. Cancelling it leaves the job running."""
         loop = asyncio.get_running_loop()
-        done: asyncio.Future[None] = loop.create_future()
+        finished: asyncio.Future[None] = loop.create_future()
 
         def resolve() -> None:
-            if not done.done():
-                done.set_result(None)
+            if not finished.done():
+                finished.set_result(None)
 
         def wake() -> None:
             with contextlib.suppress(RuntimeError):  # that loop is closed: nobody waits there any more
@@ -118,10 +118,10 @@ class Job:
         if self.is_done:
             return True
         if timeout is None:
-            await done
+            await finished
             return True
-        while (left := self.left(timeout)) > 0 and not done.done():
-            await asyncio.wait([done], timeout=left)
+        while (remaining := self.left(timeout)) > 0 and not finished.done():
+            await asyncio.wait([finished], timeout=remaining)
         return self.is_done
 
 
@@ -198,13 +198,13 @@ class WorkerPool:
         with self._condition:
             deadline = time.monotonic() + _IDLE
             while not self._queue:
-                left = deadline - time.monotonic()
-                if self._is_closed or left <= 0:
+                remaining = deadline - time.monotonic()
+                if self._is_closed or remaining <= 0:
                     self._threads -= 1
                     return None
                 self._idle += 1
                 try:
-                    self._condition.wait(left)
+                    self._condition.wait(remaining)
                 finally:
                     self._idle -= 1
             return self._queue.popleft()

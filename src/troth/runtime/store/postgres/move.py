@@ -31,7 +31,7 @@ _FETCH = 2000  # rows at a time
 _DERIVED = {
     "streams": "INSERT INTO streams (stream, last) SELECT stream, max(seq) FROM events GROUP BY stream",
 }
-_COUNTERS = ("signals", "events")
+_COUNTERS = {"signals": "id", "events": "id", "promises": "number"}
 
 
 class Moved(NamedTuple):
@@ -170,7 +170,8 @@ def _write(
                     copy.write_row((*row, *more))
         for statement in _DERIVED.values():
             connection.execute(statement.encode())
-        for table_name in _COUNTERS:
-            counter = sql.SQL("SELECT setval(pg_get_serial_sequence({}, 'id'), max(id)) FROM {} HAVING max(id) > 0")
-            connection.execute(counter.format(f"{address.schema}.{table_name}", sql.Identifier(table_name)))
+        for table_name, column in _COUNTERS.items():
+            counter = sql.SQL("SELECT setval(pg_get_serial_sequence({}, {}), max({})) FROM {} HAVING max({}) > 0")
+            place, name_of = f"{address.schema}.{table_name}", sql.Identifier(column)
+            connection.execute(counter.format(place, column, name_of, sql.Identifier(table_name), name_of))
     return True

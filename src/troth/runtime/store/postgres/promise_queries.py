@@ -9,13 +9,14 @@ from troth.runtime.store.postgres.liveness import Liveness
 from troth.runtime.store.postgres.queries import living_owners
 from troth.runtime.store.postgres.readers import Readers
 from troth.runtime.store.promise_queries import PromiseReader
-from troth.runtime.store.promise_records import OutboxCounts
 
 __all__ = ["PostgresPromiseReader"]
 
 
 class PostgresPromiseReader(PromiseReader):
     """Questions about promises. Every method may be called from any thread, and none of them changes anything."""
+
+    _HOW_MANY = "count(*)"  # numbers have gaps
 
     def __init__(self, readers: Readers, liveness: Liveness) -> None:
         self._pool = readers
@@ -42,14 +43,3 @@ class PostgresPromiseReader(PromiseReader):
         """Whether a lease is void, or something is due on a channel that nobody living serves."""
         living = self._living()
         return bool(self._native(statements.NEEDS_SWEEP, (living, now, living, living, living))[0][0])
-
-    def counts(self) -> OutboxCounts:
-        """How many deliveries were promised, and what became of them; all as of one moment."""
-        counts = dict(self._native(statements.COUNTS))
-        return OutboxCounts(
-            promised=counts.get("promised", 0),
-            delivered=counts.get("delivered", 0),
-            stored=counts["open"] + counts["owed"],
-            expired=counts.get("expired", 0),
-            dead=counts.get("dead", 0),
-        )

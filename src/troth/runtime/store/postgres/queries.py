@@ -12,12 +12,13 @@ from troth.runtime.store.identity import Owner
 from troth.runtime.store.postgres import statements
 from troth.runtime.store.postgres.liveness import Liveness
 from troth.runtime.store.records import Event, HistoryEntry, Recorded, RunRecord, RunState, Signal
-from troth.runtime.store.rows import damaged_run, events_of, owner_of, run_of, signal_of
+from troth.runtime.store.rows import damaged_run, event_of, events_of, owner_of, run_of, signal_of
 from troth.runtime.store.transaction import run_topic
 
 __all__ = [
     "cancelling",
     "events_after",
+    "events_of_all",
     "find_run",
     "find_runs",
     "history_after",
@@ -29,6 +30,7 @@ __all__ = [
     "recent_streams",
     "recorded",
     "signals_of",
+    "trimmed",
     "unheld",
 ]
 
@@ -190,11 +192,27 @@ def signals_of(connection: Connection, run_id: str) -> list[Signal]:
 
 def events_after(connection: Connection, stream: str, after: int, limit: int) -> list[Event]:
     """The entries of a stream that follow number `after`, in order."""
-    events = events_of(_rows(connection, statements.EVENTS_PAGE, (stream, after, limit)), stream, after)
-    if not events and after == 0 and (last := last_event(connection, stream)):
+    rows = _rows(connection, statements.EVENTS_PAGE, (stream, after, limit))
+    if not rows and after == 0 and last_event(connection, stream):
         # Written between the two looks, or damaged: the second look tells.
-        return events_of(_rows(connection, statements.EVENTS_PAGE, (stream, after, limit)), stream, 0, min(last, limit))
-    return events
+        rows = _rows(connection, statements.EVENTS_PAGE, (stream, after, limit))
+        if not rows:
+            return events_of((), stream, 0, 1)
+    if rows and rows[0][2] > after + 1 and trimmed(connection, stream) >= rows[0][2] - 1:
+        after = rows[0][2] - 1
+    return events_of(rows, stream, after)
+
+
+def trimmed(connection: Connection, stream: str) -> int:
+    """The number of the last entry that was cut off from the beginning of a stream; 0 if none was."""
+    rows = _rows(connection, statements.TRIMMED, (stream,))
+    return int(rows[0][0]) if rows else 0
+
+
+def events_of_all(connection: Connection, prefix: str, after: int, up_to: int, limit: int) -> list[Event]:
+    """Entries of all streams whose names begin so, up to number `up_to`, in order."""
+    values = (after, up_to, prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1), limit)
+    return [event_of(row) for row in _rows(connection, statements.EVENTS_OF_ALL, values)]
 
 
 def recent_streams(connection: Connection, prefix: str, limit: int) -> list[str]:

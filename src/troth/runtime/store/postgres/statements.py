@@ -6,7 +6,7 @@ read, because other workers commit at the same time. The number of a new entry i
 it, under such a lock, so numbers have no gaps. Whether an owner is alive is decided by the clock of the database.
 """
 
-from troth.runtime.store.promise_rows import DELIVERY
+from troth.runtime.store.delivery_rows import DELIVERY
 from troth.runtime.store.rows import EVENT, HISTORY, OWNER, RUN, SIGNAL
 
 # ruff: noqa: S608, S105  nothing but names of columns is put together here, and a token is no password
@@ -80,8 +80,9 @@ _UNHELD = (
 ORPHANS = f"SELECT r.id, r.decision {_UNHELD} AND r.decision = ANY(%s) ORDER BY r.created_at, r.id"
 UNHELD = f"SELECT r.id {_UNHELD} AND substr(r.decision, 1, %s) = %s ORDER BY r.created_at, r.id"
 UNHELD_PROMISED = (
-    "SELECT p.subject FROM promises p LEFT JOIN leases l ON l.resource = 'run:' || p.subject "
-    "WHERE p.state = 'open' AND p.work = 'run' AND (l.owner IS NULL OR l.owner <> ALL(%s)) ORDER BY p.created_at"
+    "SELECT p.id FROM runs r JOIN promises p ON p.id = r.id LEFT JOIN leases l ON l.resource = 'run:' || r.id "
+    "WHERE r.state IN ('running', 'waiting') AND p.work = 'run' AND (l.owner IS NULL OR l.owner <> ALL(%s)) "
+    "AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.promise = p.number AND d.kind = 'done') ORDER BY p.number"
 )
 
 # The history of a run
@@ -181,6 +182,21 @@ RECENT_STREAMS = (
     "SELECT stream FROM events WHERE stream >= %s AND stream < %s GROUP BY stream ORDER BY max(id) DESC LIMIT %s"
 )
 
+TRIM_EVENTS = "DELETE FROM events WHERE stream = %s AND seq <= %s"
+SET_TRIMMED = (
+    "INSERT INTO trimmed (stream, last) VALUES (%s, %s) ON CONFLICT (stream) DO UPDATE SET last = excluded.last"
+)
+TRIMMED = "SELECT last FROM trimmed WHERE stream = %s"
+NEWEST_EVENT = "SELECT coalesce(max(id), 0) FROM events"
+IN_PROGRESS = (
+    "SELECT pg_snapshot_xmin(now)::text::bigint, pg_snapshot_xmax(now)::text::bigint "
+    "FROM (SELECT pg_current_snapshot() AS now) one"
+)
+"""The oldest transaction that is not over, and the first that has not begun; the same number if none is under way."""
+EVENTS_OF_ALL = (
+    f"SELECT {EVENT.sql} FROM events WHERE id > %s AND id <= %s AND stream >= %s AND stream < %s ORDER BY id LIMIT %s"
+)
+
 # Owners and leases
 
 _CLOCK = "coalesce(%s::float8, extract(epoch FROM clock_timestamp())::float8)"
@@ -190,6 +206,7 @@ ENROLL = (
 )
 BEAT = f"UPDATE owners SET beat_at = {_CLOCK} WHERE id = %s"
 OWNERS = f"SELECT {OWNER.sql} FROM owners"
+FIND_OWNER = f"{OWNERS} WHERE id = %s"
 LEASES_OF = "SELECT resource FROM leases WHERE owner = %s"
 RETIRE_LEASES = "DELETE FROM leases WHERE owner = %s"
 RETIRE_OWNER = "DELETE FROM owners WHERE id = %s"
@@ -220,44 +237,58 @@ LOCK_META = "SELECT value FROM meta WHERE key = %s FOR NO KEY UPDATE"
 
 # Promises and deliveries
 
-LOCK_OPEN_PROMISE = (
-    "SELECT id, session, channel, home, retention FROM promises WHERE work = %s AND subject = %s AND state = 'open' "
+ADD_PROMISE = (
+    "INSERT INTO promises (id, session, work, subject, title, channel, home, retention, created_at, is_open) "
+    "VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT (id) DO NOTHING RETURNING number"
+)
+NOTE_SHORTEST = (
+    "INSERT INTO meta (key, value) SELECT %(key)s::text, %(value)s::text WHERE NOT EXISTS "
+    "(SELECT 1 FROM meta WHERE key = %(key)s::text AND value::float8 <= %(value)s::text::float8) "
+    "ON CONFLICT (key) DO UPDATE SET value = excluded.value WHERE excluded.value::float8 < meta.value::float8"
+)
+"""Looks before it writes: to write would lock the one row for everybody who makes a promise."""
+CLOSE_PROMISE = (
+    "UPDATE promises SET is_open = 0 WHERE is_open = 1 AND work = %s AND subject = %s "
+    "RETURNING id, number, session, channel, home, retention"
+)
+LOCK_PROMISE = "SELECT 1 FROM promises WHERE id = %s FOR NO KEY UPDATE"
+LOCK_DELIVERY = (
+    "SELECT 1 FROM deliveries WHERE promise = (SELECT number FROM promises WHERE id = %s) AND kind = %s AND seq = %s "
     "FOR NO KEY UPDATE"
 )
-LOCK_PROMISE = "SELECT session, channel, home FROM promises WHERE id = %s FOR NO KEY UPDATE"
-LOCK_DELIVERY = "SELECT 1 FROM deliveries WHERE id = %s FOR NO KEY UPDATE"
 LOCK_DUE = (
-    "SELECT id FROM deliveries WHERE state = 'due' AND channel = %s AND due_at <= %s AND (home IS NULL OR home = %s) "
-    "ORDER BY due_at, created_at LIMIT %s FOR NO KEY UPDATE SKIP LOCKED"
+    "SELECT promise, kind, seq FROM deliveries WHERE state = 'due' AND channel = %s AND due_at <= %s "
+    "AND (home IS NULL OR home = %s) ORDER BY due_at, created_at LIMIT %s FOR NO KEY UPDATE SKIP LOCKED"
 )
 LEASE_DELIVERY = (
-    "UPDATE deliveries SET state = 'leased', owner = %s, token = %s, leased_until = %s, updated_at = %s, "
-    "attempt = attempt + 1, first_attempt_at = coalesce(first_attempt_at, %s) WHERE id = %s "
-    f"RETURNING {DELIVERY}"
+    "UPDATE deliveries d SET state = 'leased', owner = %s, token = %s, leased_until = %s, updated_at = %s, "
+    "attempt = d.attempt + 1, first_attempt_at = coalesce(d.first_attempt_at, %s) FROM promises p "
+    f"WHERE p.number = d.promise AND d.promise = %s AND d.kind = %s AND d.seq = %s RETURNING {DELIVERY}"
 )
 SERVERS = (
     "SELECT o.id, o.machine, o.pid, o.pid_started, o.beat_at FROM channels c JOIN owners o ON o.id = c.owner "
     "WHERE c.name = %s"
 )
 LOCK_LEASED = (
-    "SELECT id, owner, attempt, leased_until FROM deliveries WHERE state = 'leased' ORDER BY leased_until "
-    "FOR NO KEY UPDATE SKIP LOCKED"
+    "SELECT promise, kind, seq, owner, attempt, leased_until FROM deliveries WHERE state = 'leased' "
+    "ORDER BY leased_until FOR NO KEY UPDATE SKIP LOCKED"
 )
 VOID_LEASE = (
     "UPDATE deliveries SET state = 'due', due_at = %s, updated_at = %s, owner = NULL, token = NULL, "
-    "leased_until = NULL WHERE id = %s"
+    "leased_until = NULL WHERE promise = %s AND kind = %s AND seq = %s"
 )
 LOCK_EXPIRED = (
-    "SELECT id FROM promises WHERE expires_at IS NOT NULL AND expires_at <= %s ORDER BY expires_at LIMIT %s "
+    "SELECT promise FROM deliveries WHERE expires_at IS NOT NULL AND expires_at <= %s ORDER BY expires_at LIMIT %s "
     "FOR NO KEY UPDATE SKIP LOCKED"
 )
 OFFER = (
-    "UPDATE deliveries SET state = 'due', channel = %s, home = %s, due_at = created_at, updated_at = %s "
-    "WHERE state = 'stored' AND session = %s AND declined_by IS DISTINCT FROM %s"
+    "UPDATE deliveries SET state = 'due', channel = %s, home = %s, due_at = least(created_at, %s::float8), "
+    "updated_at = %s WHERE state = 'stored' AND session = %s AND declined_by IS DISTINCT FROM %s"
 )
 REVIVE = (
-    "UPDATE deliveries SET state = 'due', due_at = created_at, updated_at = %s WHERE state = 'stored' "
-    "AND channel = %s AND home IS NOT DISTINCT FROM %s::text AND declined_by IS DISTINCT FROM channel"
+    "UPDATE deliveries SET state = 'due', due_at = least(created_at, %s::float8), updated_at = %s "
+    "WHERE state = 'stored' AND channel = %s AND home IS NOT DISTINCT FROM %s::text "
+    "AND declined_by IS DISTINCT FROM channel"
 )
 NEEDS_SWEEP = (
     "SELECT EXISTS (SELECT 1 FROM deliveries WHERE state = 'leased' AND (owner <> ALL(%s) OR leased_until < %s)) "
@@ -271,11 +302,12 @@ COUNT = (
     "ON CONFLICT (name, part) DO UPDATE SET count = outbox_counts.count + excluded.count"
 )
 """In parts: one row for all workers would make them wait for each other."""
-COUNTS = (
-    "SELECT name, sum(count)::bigint FROM outbox_counts GROUP BY name UNION ALL "
-    "SELECT 'open', count(*) FROM promises WHERE state = 'open' UNION ALL "
-    "SELECT 'owed', count(*) FROM deliveries WHERE finished_at IS NULL"
-)
+
+# A server
+
+LOCK_REQUEST = "SELECT pg_advisory_xact_lock(1414680405, hashtext(%s))"
+"""A request that is not there yet has no row that could be locked."""
+PUT_REQUEST = "INSERT INTO requests ({columns}) VALUES ({marks}) ON CONFLICT (owner, key) DO UPDATE SET {sets}"
 
 # Sessions
 

@@ -22,6 +22,7 @@ from typing import Any, Self, TypeVar
 import psycopg
 
 from troth.errors import MisuseError
+from troth.runtime.arguments import check_count
 from troth.runtime.store.errors import ReadOnlyStoreError, StoreError
 from troth.runtime.store.failpoints import CommitPoint
 from troth.runtime.store.identity import Owner
@@ -31,16 +32,20 @@ from troth.runtime.store.notifications import Notifications, Notifier
 from troth.runtime.store.postgres import faults, queries, schema, statements
 from troth.runtime.store.postgres.address import parse
 from troth.runtime.store.postgres.clock import DatabaseClock
+from troth.runtime.store.postgres.horizon import Horizon
 from troth.runtime.store.postgres.link import Link, connect
 from troth.runtime.store.postgres.liveness import Liveness
 from troth.runtime.store.postgres.news import News
 from troth.runtime.store.postgres.promise_queries import PostgresPromiseReader
 from troth.runtime.store.postgres.readers import Readers
+from troth.runtime.store.postgres.server_rows import PostgresServerRows
 from troth.runtime.store.postgres.session_rows import PostgresSessionRows
 from troth.runtime.store.postgres.transaction import PostgresTransaction
 from troth.runtime.store.postgres.writer import PATIENCE, Writer
 from troth.runtime.store.records import Event, HistoryEntry, Recorded, RunRecord, RunState, Signal, StepRecord
+from troth.runtime.store.server_rows import ServerRows
 from troth.runtime.store.session_rows import SessionRows
+from troth.runtime.store.sqlite import STREAM_TRIM
 from troth.runtime.store.writer import Unit
 
 __all__ = ["PostgresStore"]
@@ -86,6 +91,7 @@ class PostgresStore:
         self._news = News(self._connect_plain, f"troth_{self._address.schema}"[:63], self.notices, self.name)
         self._writer = self._new_writer()
         self._chore_writer = self._new_writer()
+        self._horizon = Horizon()
         self._readers = Readers(self._address, self._is_committing_here, patience)
         self.promises = PostgresPromiseReader(self._readers, self._liveness)
         try:
@@ -160,7 +166,13 @@ class PostgresStore:
         with self._writer.transaction(point) as tx:
             yield tx
 
-    async def acommit(self, point: CommitPoint, work: Callable[[PostgresTransaction], T]) -> T:
+    async def acommit(
+        self,
+        point: CommitPoint,
+        work: Callable[[PostgresTransaction], T],
+        *,
+        is_large: bool = False,  # noqa: ARG002  nothing is written on the loop's thread
+    ) -> T:
         """`commit` for a loop: what its tasks commit meanwhile shares one transaction, on the store's own thread.
 
         A cancelled `acommit` may have been kept all the same.
@@ -262,6 +274,24 @@ class PostgresStore:
         """The number of the stream's last entry; 0 if it is empty."""
         return self._readers.ask(lambda connection: queries.last_event(connection, stream))
 
+    def trimmed(self, stream: str) -> int:
+        """The number of the last entry that was cut off from the beginning of a stream; 0 if none was."""
+        return self._readers.ask(lambda connection: queries.trimmed(connection, stream))
+
+    def trim(self, stream: str, keep: int) -> int:
+        """Keep only the last `keep` entries of a stream, at least one; answers how many are gone. See `Store.trim`."""
+        check_count("keep", keep)
+        return self.commit(STREAM_TRIM, lambda tx: tx.trim(stream, keep))
+
+    def events_of_all(self, prefix: str, *, after: int = 0, limit: int = 1000) -> list[Event]:
+        """Entries of all streams whose names begin so, with an `id` above `after`, in the order of these ids.
+
+        An entry is not told before every lower one is there: what others commit meanwhile can hold it back.
+        """
+        return self._readers.ask(
+            lambda connection: queries.events_of_all(connection, prefix, after, self._horizon.ask(connection), limit)
+        )
+
     def recent_streams(self, prefix: str, limit: int) -> list[str]:
         """The streams whose names begin so, those that were written to last first."""
         return self._readers.ask(lambda connection: queries.recent_streams(connection, prefix, limit))
@@ -290,6 +320,10 @@ class PostgresStore:
     def read_sessions(self, question: Callable[[SessionRows], T]) -> T:
         """The answer of `question`, which reads rows of governed sessions: each statement at one moment."""
         return self._readers.ask(lambda connection: question(PostgresSessionRows(connection.execute)))
+
+    def read_server(self, question: Callable[[ServerRows], T]) -> T:
+        """The answer of `question`, which reads rows of a server: each statement at one moment."""
+        return self._readers.ask(lambda connection: question(PostgresServerRows(connection.execute, self._liveness)))
 
     # Being told
 

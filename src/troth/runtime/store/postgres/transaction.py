@@ -18,10 +18,13 @@ from troth.runtime.store.postgres.dialect import Execute
 from troth.runtime.store.postgres.link import Link
 from troth.runtime.store.postgres.liveness import Liveness
 from troth.runtime.store.postgres.promise_rows import PostgresPromiseRows
+from troth.runtime.store.postgres.server_rows import PostgresServerRows
 from troth.runtime.store.postgres.session_rows import PostgresSessionRows
 from troth.runtime.store.promise_records import PromiseState
+from troth.runtime.store.promise_rows import PromisedRun
 from troth.runtime.store.records import BegunStep, Event, Happened, OpenWait, Place, RunState, StepRecord, StepState
 from troth.runtime.store.rows import events_of, owner_of, run_state_of, text_of
+from troth.runtime.store.server_rows import ServerRows
 from troth.runtime.store.session_rows import SessionRows
 from troth.runtime.store.transaction import history_topic, run_topic, stream_topic
 
@@ -34,11 +37,13 @@ class PostgresTransaction:
     __slots__ = (
         "_carry_out",
         "_channel",
+        "_promised",
         "_session_rows",
         "_settled",
         "liveness",
         "number",
         "promises",
+        "server",
         "sessions",
         "topics",
     )
@@ -54,7 +59,9 @@ class PostgresTransaction:
         self.topics: set[str] = set()
         self._session_rows = PostgresSessionRows(self.execute, locks=True)
         self.sessions: SessionRows = self._session_rows
-        self.promises = PostgresPromiseRows(self)
+        self.server: ServerRows = PostgresServerRows(self.execute, liveness, locks=True)
+        self._promised: dict[str, PromisedRun | None] = {}  # of runs that this transaction has begun
+        self.promises = PostgresPromiseRows(self, self._promised)
 
     def execute(self, statement: str, values: Sequence[object] | Mapping[str, object] = ()) -> Any:
         """Carry out a statement of psycopg's, after what was asked for before."""
@@ -78,6 +85,7 @@ class PostgresTransaction:
         """A piece of work was taken back: tell only of `topics`, and lock anew what it had locked."""
         self.topics = topics
         self._settled = None
+        self._promised.clear()
         self._session_rows.forget_locks()
 
     # Runs
@@ -100,6 +108,7 @@ class PostgresTransaction:
         if self.execute(statements.ADD_RUN, row).fetchone() is None:
             return False
         self.execute(statements.RUN_BEGUN, (run_id, now))
+        self._promised[run_id] = None
         self.topics.add(history_topic(run_id))
         return True
 
@@ -130,6 +139,7 @@ class PostgresTransaction:
         """Make a run that failed or was cancelled one that can go on. False if that end is not its end any more."""
         if self.execute(statements.REOPEN_RUN, (now, run_id, ended_at)).fetchone() is None:
             return False
+        self.promises.close_run(run_id)
         self._append((run_id, None, None), Happened.RUN_RESUMED, now)
         self.topics.add(run_topic(run_id))
         return True
@@ -202,7 +212,8 @@ class PostgresTransaction:
                 place, kind="step", name=name, key=key, args=args, now=now, color=color, code=code, is_shown=False
             )
             return is_requested
-        values = (now, branch, step, name, key, args, color, code)
+        kept = None if key == f"{run_id}:{branch}{step}:{name}" else key  # what can be told is not kept
+        values = (now, branch, step, name, kept, args, color, code)
         settled = self._settled
         if settled is not None and settled[0] == run_id:
             self._settled = None
@@ -381,7 +392,24 @@ class PostgresTransaction:
         """The entries of a stream that follow number `after`, all of them."""
         last = self.last_event(stream)
         rows = self.execute(statements.EVENTS_AFTER, (stream, after)).fetchall()
+        if rows and rows[0][2] != after + 1:
+            after = max(after, self.trimmed(stream))
         return events_of(rows, stream, after, last)
+
+    def trim(self, stream: str, keep: int) -> int:
+        """Cut off a stream's oldest entries but for the last `keep`. Answers how many that were."""
+        last = self.last_event(stream) - keep
+        if last <= self.trimmed(stream):
+            return 0
+        count = self.execute(statements.TRIM_EVENTS, (stream, last)).rowcount
+        self.execute(statements.SET_TRIMMED, (stream, last))
+        self.topics.add(stream_topic(stream))
+        return int(count)
+
+    def trimmed(self, stream: str) -> int:
+        """The number of the last entry that was cut off from the beginning of a stream; 0 if none was."""
+        row = self.execute(statements.TRIMMED, (stream,)).fetchone()
+        return 0 if row is None else int(row[0])
 
     # Owners and leases
 

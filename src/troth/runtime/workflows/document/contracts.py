@@ -102,13 +102,13 @@ class Contract:
 
     def follow(self, path: Path, parts: tuple[str | int, ...]) -> str | None:
         """Why `parts`, the end of `path`, cannot lead anywhere in a value of this contract; None where it can."""
-        here: Contract = self
+        contract: Contract = self
         for depth, part in enumerate(parts):
-            below = here.below(part)
+            below = contract.below(part)
             if isinstance(below, str):
                 above = Path(path.root, path.parts[: len(path.parts) - len(parts) + depth])
                 return f"`{above}` has no `{part}`. {below}"
-            here = below
+            contract = below
         return None
 
     def dump(self) -> object:
@@ -191,16 +191,16 @@ def read_fields(node: Node, problems: Problems) -> dict[str, Contract]:
     """A map of names and contracts."""
     if not isinstance(node, MapNode):
         raise Unreadable(node.mark, "this has to be a map of names and types, as in `order: string`")
-    found: dict[str, Contract] = {}
+    contracts: dict[str, Contract] = {}
     for entry in node.entries:
         if not re.fullmatch(NAME, entry.key):
             problems.add(entry.mark, f"`{entry.key}` is not a name: letters, digits and _ only")
         try:
-            found[entry.key] = read_contract(entry.value, problems)
+            contracts[entry.key] = read_contract(entry.value, problems)
         except Unreadable as unreadable:
             problems.found.append(unreadable.problem)
-            found[entry.key] = Contract()  # so that paths to it are not called wrong as well
-    return found
+            contracts[entry.key] = Contract()  # so that paths to it are not called wrong as well
+    return contracts
 
 
 def _check_type(node: Node) -> None:
@@ -223,13 +223,13 @@ def _required(node: MapNode, problems: Problems) -> bool:
     default = node.get("default")
     if entry is None:
         return default is None
-    wanted = plain(entry.value)
-    if not isinstance(wanted, bool):
+    is_required = plain(entry.value)
+    if not isinstance(is_required, bool):
         problems.add(entry.value.mark, "`required` is true or false")
         return True
-    if wanted and default is not None:
+    if is_required and default is not None:
         problems.add(entry.mark, "what is required cannot have a default", "Remove one of `required` and `default`.")
-    return wanted
+    return is_required
 
 
 def _text(node: MapNode, key: str, problems: Problems) -> str | None:

@@ -50,7 +50,7 @@ class _BudgetType:
         return Budget(**cast("dict[str, Any]", values))
 
     def dump(self, value: object) -> object:
-        return dump_fields({one.name: getattr(value, one.name) for one in BUDGET_FIELDS}, BUDGET_FIELDS)
+        return dump_fields({field.name: getattr(value, field.name) for field in BUDGET_FIELDS}, BUDGET_FIELDS)
 
     def schema(self) -> dict[str, object]:
         return fields_schema(BUDGET_FIELDS)
@@ -134,8 +134,8 @@ def read_text(path: FilePath, shown: str) -> str:
     """The text of a workflow's file; `OSError` where there is none, `Unreadable` where it is no text."""
     raw = path.read_bytes()
     if len(raw) > _LARGEST:
-        what = f"the file has {len(raw):,} bytes; a workflow has at most {_LARGEST:,}"
-        raise Unreadable(Mark(shown), what, "Keep data in a file of its own and read it in a step.")
+        too_large = f"the file has {len(raw):,} bytes; a workflow has at most {_LARGEST:,}"
+        raise Unreadable(Mark(shown), too_large, "Keep data in a file of its own and read it in a step.")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as broken:
@@ -151,7 +151,7 @@ def _files_like(path: FilePath) -> str:
     from troth.runtime.workflows.document.problems import did_you_mean
 
     try:
-        names = [other.name for other in path.parent.iterdir() if other.suffix in (".yaml", ".yml")]
+        names = [file.name for file in path.parent.iterdir() if file.suffix in (".yaml", ".yml")]
     except OSError:
         return ""
     return did_you_mean(path.name, names, kind="workflow file")
@@ -185,5 +185,5 @@ def read_checked(
 
 def dump_workflow(spec: WorkflowSpec) -> dict[str, object]:
     """The document that this workflow is read from; made of what JSON has."""
-    values = {one.name: getattr(spec, one.name, None) for one in WORKFLOW_FIELDS}
+    values = {field.name: getattr(spec, field.name, None) for field in WORKFLOW_FIELDS}
     return dump_fields({**values, "troth": SCHEMA_VERSION}, WORKFLOW_FIELDS)

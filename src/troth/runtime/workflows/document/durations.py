@@ -19,9 +19,9 @@ def parse_duration(text: str) -> float | None:
 
 def show_duration(seconds: float) -> str:
     """The shortest exact way to write `seconds`, to the millisecond."""
-    left = round(seconds * 1000)
+    milliseconds = round(seconds * 1000)
     shown = ""
     for unit, size in _UNITS.items():
-        count, left = divmod(left, round(size * 1000))
+        count, milliseconds = divmod(milliseconds, round(size * 1000))
         shown += f"{count}{unit}" if count else ""
     return shown or "0s"

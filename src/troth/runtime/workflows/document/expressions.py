@@ -196,10 +196,10 @@ def _value(node: ast.expr, state: Mapping[str, object]) -> object:
             return not _value(inner, state)
         case ast.UnaryOp(operand=inner):
             return -_number(_value(inner, state))
-        case ast.BinOp(left=left, op=op, right=right):
-            return _calculate(type(op), _value(left, state), _value(right, state))
-        case ast.Compare(left=left, ops=ops, comparators=others):
-            return _compare(_value(left, state), ops, others, state)
+        case ast.BinOp(left=lhs, op=op, right=rhs):
+            return _calculate(type(op), _value(lhs, state), _value(rhs, state))
+        case ast.Compare(left=lhs, ops=ops, comparators=operands):
+            return _compare(_value(lhs, state), ops, operands, state)
         case ast.IfExp(test=test, body=body, orelse=orelse):
             return _value(body if _value(test, state) else orelse, state)
         case ast.Call(func=ast.Name(id=name), args=args):
@@ -218,19 +218,19 @@ def _last(values: list[ast.expr], state: Mapping[str, object], *, stop: bool) ->
     return answer
 
 
-def _compare(left: object, ops: list[ast.cmpop], others: list[ast.expr], state: Mapping[str, object]) -> bool:
-    for op, other in zip(ops, others, strict=True):
-        right = _value(other, state)
-        if not _COMPARE[type(op)](left, right):
+def _compare(lhs: object, ops: list[ast.cmpop], operands: list[ast.expr], state: Mapping[str, object]) -> bool:
+    for op, operand in zip(ops, operands, strict=True):
+        rhs = _value(operand, state)
+        if not _COMPARE[type(op)](lhs, rhs):
             return False
-        left = right
+        lhs = rhs
     return True
 
 
-def _calculate(op: type[ast.operator], left: object, right: object) -> object:
-    if op is ast.Add and isinstance(left, str) and isinstance(right, str):
-        return left + right
-    return _ARITHMETIC[op](_number(left), _number(right))  # numbers only: "x" * 10**9 would take the memory
+def _calculate(op: type[ast.operator], lhs: object, rhs: object) -> object:
+    if op is ast.Add and isinstance(lhs, str) and isinstance(rhs, str):
+        return lhs + rhs
+    return _ARITHMETIC[op](_number(lhs), _number(rhs))  # numbers only: "x" * 10**9 would take the memory
 
 
 def _number(value: object) -> float:

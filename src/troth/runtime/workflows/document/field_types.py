@@ -237,8 +237,8 @@ class Names:
 
     def schema(self) -> dict[str, object]:
         """One name or a list of them."""
-        one = Identifier().schema()
-        return {"anyOf": [one, {"type": "array", "items": one}]}
+        identifier = Identifier().schema()
+        return {"anyOf": [identifier, {"type": "array", "items": identifier}]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,13 +293,13 @@ class SourceMap:
         """Name by name; what cannot be read is noted."""
         if not isinstance(node, MapNode):
             raise Unreadable(node.mark, f"this has to be a map of names and paths, not {shown(node)}")
-        found: dict[str, Source] = {}
+        sources: dict[str, Source] = {}
         for entry in node.entries:
             try:
-                found[entry.key] = read_source(entry.value)
+                sources[entry.key] = read_source(entry.value)
             except Unreadable as unreadable:
                 desk.problems.found.append(unreadable.problem)
-        return found
+        return sources
 
     def dump(self, value: object) -> object:
         """As written."""

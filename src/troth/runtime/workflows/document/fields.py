@@ -60,26 +60,26 @@ class Field:
     default: object = None
 
 
-def read_fields(node: MapNode, fields: Sequence[Field], desk: Desk, what: str) -> tuple[dict[str, object], bool]:
+def read_fields(node: MapNode, fields: Sequence[Field], desk: Desk, subject: str) -> tuple[dict[str, object], bool]:
     """The values of all `fields` in `node`, and whether all of them could be read. Each problem is noted."""
-    known = [one.name for one in fields]
+    names = [key.name for key in fields]
     before = len(desk.problems.found)
     meant: set[str | None] = set()
     for entry in node.entries:
-        if entry.key not in known:
-            meant.add(nearest(entry.key, known))
-            advice = did_you_mean(entry.key, known, kind="key")
-            desk.problems.add(entry.mark, f"unknown key `{entry.key}` in {what}", advice)
+        if entry.key not in names:
+            meant.add(nearest(entry.key, names))
+            advice = did_you_mean(entry.key, names, kind="key")
+            desk.problems.add(entry.mark, f"unknown key `{entry.key}` in {subject}", advice)
     values: dict[str, object] = {}
-    for one in fields:
-        values[one.name] = one.default
-        found = node.get(one.name)
-        if found is None:
-            if one.required and one.name not in meant:
-                desk.problems.add(node.mark, f"`{one.name}` is missing in {what}: {one.says}")
+    for key in fields:
+        values[key.name] = key.default
+        value_entry = node.get(key.name)
+        if value_entry is None:
+            if key.required and key.name not in meant:
+                desk.problems.add(node.mark, f"`{key.name}` is missing in {subject}: {key.says}")
             continue
         try:
-            values[one.name] = one.type.read(found.value, desk)
+            values[key.name] = key.type.read(value_entry.value, desk)
         except Unreadable as unreadable:
             desk.problems.found.append(unreadable.problem)
     return values, len(desk.problems.found) == before
@@ -88,9 +88,9 @@ def read_fields(node: MapNode, fields: Sequence[Field], desk: Desk, what: str) -
 def dump_fields(values: Mapping[str, object], fields: Iterable[Field]) -> dict[str, object]:
     """The map that `read_fields` reads these values from."""
     return {
-        one.name: one.type.dump(values[one.name])
-        for one in fields
-        if one.name in values and (one.required or values[one.name] != one.default)
+        field.name: field.type.dump(values[field.name])
+        for field in fields
+        if field.name in values and (field.required or values[field.name] != field.default)
     }
 
 
@@ -100,7 +100,7 @@ def fields_schema(fields: Iterable[Field]) -> dict[str, object]:
     schema: dict[str, object] = {
         "type": "object",
         "additionalProperties": False,
-        "properties": {one.name: {**one.type.schema(), "description": one.says} for one in listed},
+        "properties": {field.name: {**field.type.schema(), "description": field.says} for field in listed},
     }
-    required = [one.name for one in listed if one.required]
+    required = [field.name for field in listed if field.required]
     return {**schema, "required": required} if required else schema

@@ -9,7 +9,7 @@ from troth.runtime.workflows.document.contracts import contract_schema
 from troth.runtime.workflows.document.field_types import Choice, Count, Duration, Number, SourceMap, TargetType, Text
 from troth.runtime.workflows.document.fields import Desk, Field, dump_fields, fields_schema, read_fields
 from troth.runtime.workflows.document.nodes import ListNode, MapNode, Node
-from troth.runtime.workflows.document.problems import Unreadable, did_you_mean
+from troth.runtime.workflows.document.problems import Unreadable, nearest
 from troth.runtime.workflows.document.sources import Source, source_schema
 from troth.runtime.workflows.spec import Target, Undo
 
@@ -27,11 +27,11 @@ class _ExceptionNames:
         names = []
         for item in items:
             name = Text().read(item, desk)
-            known = [one for one, value in vars(builtins).items() if _is_exception(value)]
-            if "." not in name and name not in known:
-                advice = did_you_mean(name, known, kind="exception") if name[:1].isupper() else ""
-                what = f"{name!r} is no exception that Python has; one of your own is written `module.{name}`"
-                raise Unreadable(item.mark, what, advice if advice.startswith("Did") else "")
+            exceptions = [exception for exception, value in vars(builtins).items() if _is_exception(value)]
+            if "." not in name and name not in exceptions:
+                near = nearest(name, sorted(exceptions)) if name[:1].isupper() else None
+                message = f"{name!r} is no exception that Python has; one of your own is written `module.{name}`"
+                raise Unreadable(item.mark, message, f"Did you mean `{near}`?" if near else "")
             names.append(name)
         return tuple(names)
 
@@ -76,7 +76,7 @@ class RetryType:
         retry = cast("Retry", value)
         if retry == ONCE:
             return 1
-        return dump_fields({one.name: getattr(retry, one.name) for one in RETRY_FIELDS}, RETRY_FIELDS)
+        return dump_fields({field.name: getattr(retry, field.name) for field in RETRY_FIELDS}, RETRY_FIELDS)
 
     def schema(self) -> dict[str, object]:
         """A number or a map."""
@@ -102,7 +102,7 @@ class UndoType:
         if not isinstance(node, MapNode):
             return Undo(TargetType("function").read(node, desk))
         values, _ = read_fields(node, UNDO_FIELDS, desk, "`undo`")
-        targets = [one for one in (values["function"], values["tool"]) if isinstance(one, Target)]
+        targets = [target for target in (values["function"], values["tool"]) if isinstance(target, Target)]
         if len(targets) != 1:
             raise Unreadable(node.mark, "`undo` names one `function` or one `tool`")
         inputs = cast("Mapping[str, Source] | None", values["inputs"])

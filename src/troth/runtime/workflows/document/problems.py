@@ -30,9 +30,9 @@ class Problem:
 class Unreadable(Exception):  # noqa: N818 -- never leaves the loader: it carries one problem to where they are collected
     """A part of the document that cannot be made sense of; the rest is read on."""
 
-    def __init__(self, mark: Mark, what: str, advice: str = "") -> None:
-        super().__init__(what)
-        self.problem = Problem(mark, what, advice)
+    def __init__(self, mark: Mark, message: str, advice: str = "") -> None:
+        super().__init__(message)
+        self.problem = Problem(mark, message, advice)
 
 
 class InvalidWorkflowError(MisuseError):
@@ -51,9 +51,9 @@ class Problems:
 
     found: list[Problem] = field(default_factory=list)
 
-    def add(self, mark: Mark, what: str, advice: str = "") -> None:
+    def add(self, mark: Mark, message: str, advice: str = "") -> None:
         """Note one problem and go on."""
-        self.found.append(Problem(mark, what, advice))
+        self.found.append(Problem(mark, message, advice))
 
     def raise_any(self) -> None:
         """Refuse the workflow if anything was found."""
@@ -61,23 +61,23 @@ class Problems:
             raise InvalidWorkflowError(self.found)
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
+def nearest(name: str, candidates: Iterable[str]) -> str | None:
     """The name that was probably meant; None where nothing is near, so that no wild guess is printed."""
-    names = list(known)
-    folded = {other.casefold(): other for other in names}
+    names = list(candidates)
+    folded = {candidate.casefold(): candidate for candidate in names}
     if name.casefold() in folded:
         return folded[name.casefold()]
     near = get_close_matches(name, names, n=1, cutoff=0.6)
     return near[0] if near else None
 
 
-def did_you_mean(name: str, known: Iterable[str], *, kind: str) -> str:
+def did_you_mean(name: str, candidates: Iterable[str], *, kind: str) -> str:
     """A sentence of advice: the nearest name, or the list where nothing is near."""
-    names = sorted(set(known))
+    names = sorted(set(candidates))
     near = nearest(name, names)
     if near is not None:
         return f"Did you mean `{near}`?"
     if not names:
         return f"There is no {kind} here."
-    shown = ", ".join(f"`{other}`" for other in names[:12])
+    shown = ", ".join(f"`{candidate}`" for candidate in names[:12])
     return f"There are: {shown}{' …' if len(names) > 12 else ''}"

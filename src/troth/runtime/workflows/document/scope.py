@@ -46,17 +46,17 @@ class _Check:
     order: dict[str, int]
 
     def block(self, block: Block, scope: _Scope, where: str) -> None:
-        here: dict[str, Step] = {}
-        inner = replace(scope, names=(*scope.names, *block.names)).with_steps(here)
+        visible: dict[str, Step] = {}
+        inner = replace(scope, names=(*scope.names, *block.names)).with_steps(visible)
         self._check_names(block, scope)
         if block.ordered:
             for step in block.steps:
                 self._refuse_after(step)
                 self.step(step, inner)
-                here[step.id] = step
+                visible[step.id] = step
         else:
             self.members(block.steps, inner, where)
-            here.update((step.id, step) for step in block.steps)
+            visible.update((step.id, step) for step in block.steps)
         for condition in block.then:
             self.paths(condition.paths(), inner, None)
 
@@ -76,7 +76,7 @@ class _Check:
         for step in steps:
             for name in step.after:
                 if name not in by_id and name not in self.broken:
-                    advice = did_you_mean(name, [one for one in by_id if one != step.id], kind="member")
+                    advice = did_you_mean(name, [member for member in by_id if member != step.id], kind="member")
                     self.problems.add(step.mark, f"{step.id!r} comes after {name!r}, which is not in {where}", advice)
         cycle = find_cycle({step.id: [name for name in step.after if name in by_id] for step in steps})
         if cycle:
@@ -104,25 +104,27 @@ class _Check:
         source = getattr(step.body, "each", None)
         if not isinstance(source, FromPath) or len(source.path.parts) == 0:
             return
-        name, *rest = source.path.parts
-        found: Contract | str | None = None
+        name, *inner_parts = source.path.parts
+        contract: Contract | str | None = None
         if source.path.root == "inputs":
-            found = scope.inputs.get(str(name))
+            contract = scope.inputs.get(str(name))
         elif source.path.root == "steps" and str(name) in scope.steps:
-            found = scope.steps[str(name)].output
-        for part in rest:
-            found = found.below(part) if isinstance(found, Contract) else None
-        if isinstance(found, Contract) and found.type not in ("list", "any"):
-            self.problems.add(source.mark, f"`each` goes through a list, and `{source.path}` is of type {found.type}")
+            contract = scope.steps[str(name)].output
+        for part in inner_parts:
+            contract = contract.below(part) if isinstance(contract, Contract) else None
+        if isinstance(contract, Contract) and contract.type not in ("list", "any"):
+            self.problems.add(
+                source.mark, f"`each` goes through a list, and `{source.path}` is of type {contract.type}"
+            )
 
     def inner_inputs(self, step: Step, inner: WorkflowSpec) -> None:
-        given: Mapping[str, object] = getattr(step.body, "inputs", {})
-        for name in given:
+        passed: Mapping[str, object] = getattr(step.body, "inputs", {})
+        for name in passed:
             if name not in inner.inputs:
                 advice = did_you_mean(name, inner.inputs, kind="input")
                 self.problems.add(step.mark, f"the workflow {inner.name!r} has no input {name!r}", advice)
         for name, contract in inner.inputs.items():
-            if contract.required and name not in given:
+            if contract.required and name not in passed:
                 self.problems.add(
                     step.mark, f"{step.id!r} gives the workflow {inner.name!r} no {name!r}, which it needs"
                 )
@@ -142,9 +144,9 @@ class _Check:
     def _complaint(
         self, path: Path, scope: _Scope, reader: Step | None, siblings: Mapping[str, Step]
     ) -> tuple[str, str] | None:
-        known = (*_ROOTS, *scope.names)
-        if path.root not in known:
-            near = nearest(path.root, known)
+        roots = (*_ROOTS, *scope.names)
+        if path.root not in roots:
+            near = nearest(path.root, roots)
             advice = f"Did you mean `{replace(path, root=near)}`?" if near else _PATHS
             return f"there is no `{path}`", advice
         if path.root == "run":
@@ -191,8 +193,8 @@ class _Check:
         return False
 
 
-def _as_complaint(path: Path, what: str | None) -> tuple[str, str] | None:
-    return None if what is None else (f"`{path}` leads nowhere", what)
+def _as_complaint(path: Path, reason: str | None) -> tuple[str, str] | None:
+    return None if reason is None else (f"`{path}` leads nowhere", reason)
 
 
 def check_paths(spec: WorkflowSpec, problems: Problems, broken: set[str]) -> None:
@@ -208,9 +210,9 @@ def check_paths(spec: WorkflowSpec, problems: Problems, broken: set[str]) -> Non
 def _index(steps: Sequence[Step], holder: str, check: _Check) -> None:
     for step in steps:
         if step.id in check.order:
-            first = next(one for one in check.spec.all_steps() if one.id == step.id)
-            what = f"the id {step.id!r} is used twice; the first is on line {first.mark.line}"
-            check.problems.add(step.mark, what, "Ids are unique in the whole workflow, also across blocks.")
+            first = next(earlier for earlier in check.spec.all_steps() if earlier.id == step.id)
+            message = f"the id {step.id!r} is used twice; the first is on line {first.mark.line}"
+            check.problems.add(step.mark, message, "Ids are unique in the whole workflow, also across blocks.")
         check.order.setdefault(step.id, len(check.order))
         check.holders.setdefault(step.id, holder)
         for block in blocks_of(step):
@@ -219,19 +221,19 @@ def _index(steps: Sequence[Step], holder: str, check: _Check) -> None:
 
 def _ancestors(name: str, members: Mapping[str, Step]) -> list[str]:
     """Everything that `name` comes after, directly or not."""
-    found: list[str] = []
+    ancestors: list[str] = []
     waiting = list(members[name].after)
     while waiting:
-        one = waiting.pop()
-        if one in members and one not in found:
-            found.append(one)
-            waiting.extend(members[one].after)
-    return found
+        ancestor = waiting.pop()
+        if ancestor in members and ancestor not in ancestors:
+            ancestors.append(ancestor)
+            waiting.extend(members[ancestor].after)
+    return ancestors
 
 
 def find_cycle(edges: Mapping[str, Sequence[str]]) -> list[str] | None:
     """One cycle among these edges, its first name again at the end; None where there is none."""
-    done: set[str] = set()
+    finished: set[str] = set()
     for start in edges:
         trail: list[str] = []
         stack: list[tuple[str, int]] = [(start, 0)]
@@ -241,13 +243,13 @@ def find_cycle(edges: Mapping[str, Sequence[str]]) -> list[str] | None:
             if at == 0:
                 if name in trail:
                     return [*trail[trail.index(name) :], name]
-                if name in done:
+                if name in finished:
                     continue
             trail.append(name)
             if at < len(edges[name]):
                 stack.append((name, at + 1))
                 stack.append((edges[name][at], 0))
             else:
-                done.add(name)
+                finished.add(name)
                 trail.pop()
     return None

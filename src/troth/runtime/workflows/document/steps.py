@@ -49,8 +49,8 @@ def read_steps(node: Node, desk: Desk) -> tuple[Step, ...]:
     """The steps in a list. One that cannot be read is noted and left out."""
     if not isinstance(node, ListNode):
         raise Unreadable(node.mark, "steps are a list: each begins with `- id: …`")
-    found = (_read_step(item, desk) for item in node.items)
-    return tuple(step for step in found if step is not None)
+    steps = (_read_step(item, desk) for item in node.items)
+    return tuple(step for step in steps if step is not None)
 
 
 def _read_step(node: Node, desk: Desk) -> Step | None:
@@ -62,21 +62,21 @@ def _read_step(node: Node, desk: Desk) -> Step | None:
     kind = _kind(node, name, desk)
     if kind is None:
         return None
-    what = f"the {kind.name} step {name!r}"
+    subject = f"the {kind.name} step {name!r}"
     for key, does in (("retry", kind.retries), ("timeout", kind.times_out)):
         entry = node.get(key)
         if entry is not None and not does:
             desk.problems.add(entry.mark, f"`{key}` means nothing for steps of the kind {kind.name}", _instead(kind))
-            node = MapNode(tuple(one for one in node.entries if one.key != key), node.mark)
-    values, is_whole = read_fields(node, step_fields(kind), desk, what)
+            node = MapNode(tuple(kept_entry for kept_entry in node.entries if kept_entry.key != key), node.mark)
+    values, is_whole = read_fields(node, step_fields(kind), desk, subject)
     if node.get("default") is not None and not values["optional"]:
         entry = node.get("default")
         assert entry is not None
-        desk.problems.add(entry.mark, f"`default` is used only where {what} is `optional: true`")
-    own = {one.name: values.pop(one.name) for one in kind.fields}
+        desk.problems.add(entry.mark, f"`default` is used only where {subject} is `optional: true`")
+    own = {field.name: values.pop(field.name) for field in kind.fields}
     if not is_whole:
         desk.broken.add(name)
-        if any(one.required and own[one.name] is None for one in kind.fields) or values["id"] is None:
+        if any(field.required and own[field.name] is None for field in kind.fields) or values["id"] is None:
             return None
     return Step(
         kind=kind.name, body=kind.body(**own), mark=node.mark, is_whole=is_whole, **cast("dict[str, Any]", values)
@@ -92,14 +92,14 @@ def _name(node: MapNode, desk: Desk) -> str:
 
 
 def _kind(node: MapNode, name: str, desk: Desk) -> Kind[Any] | None:
-    named = [entry.key for entry in node.entries if entry.key in kinds()]
-    if len(named) == 1:
-        return kinds()[named[0]]
+    kind_keys = [entry.key for entry in node.entries if entry.key in kinds()]
+    if len(kind_keys) == 1:
+        return kinds()[kind_keys[0]]
     desk.broken.add(name)
-    if named:
-        desk.problems.add(node.mark, f"the step {name!r} is {' and '.join(named)} at once; a step is of one kind")
+    if kind_keys:
+        desk.problems.add(node.mark, f"the step {name!r} is {' and '.join(kind_keys)} at once; a step is of one kind")
         return None
-    shared = {one.name for kind in kinds().values() for one in step_fields(kind)}
+    shared = {field.name for kind in kinds().values() for field in step_fields(kind)}
     strange = [entry for entry in node.entries if entry.key not in shared]
     for entry in strange:
         if near := nearest(entry.key, kinds()):
@@ -111,7 +111,7 @@ def _kind(node: MapNode, name: str, desk: Desk) -> Kind[Any] | None:
 
 
 def _instead(kind: Kind[Any]) -> str:
-    inside = any(one.type.schema().get("type") == "array" for one in kind.fields)
+    inside = any(field.type.schema().get("type") == "array" for field in kind.fields)
     return "Put it on the steps inside." if inside else ""
 
 
@@ -122,8 +122,8 @@ def dump_steps(steps: Iterable[object]) -> list[dict[str, object]]:
 
 def _dump_step(step: Step) -> dict[str, object]:
     kind = kind_of(step)
-    values = {one.name: getattr(step, one.name) for one in common_fields(kind)}
-    values |= {one.name: getattr(step.body, one.name) for one in kind.fields}
+    values = {field.name: getattr(step, field.name) for field in common_fields(kind)}
+    values |= {field.name: getattr(step.body, field.name) for field in kind.fields}
     return dump_fields(values, step_fields(kind))
 
 

@@ -52,8 +52,8 @@ def read_yaml(text: str, file: str) -> Node:
     except yaml.reader.ReaderError as broken:
         before = text[: broken.position]
         mark = Mark(file, before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1)
-        what = f"this is not YAML: the character {broken.character!r} is not allowed"
-        raise InvalidWorkflowError([Problem(mark, what)]) from broken
+        message = f"this is not YAML: the character {broken.character!r} is not allowed"
+        raise InvalidWorkflowError([Problem(mark, message)]) from broken
     except yaml.YAMLError as broken:
         raise InvalidWorkflowError([Problem(Mark(file), f"this is not YAML: {broken}")]) from broken
     if root is None:
@@ -66,8 +66,8 @@ def read_yaml(text: str, file: str) -> Node:
 
 def _not_yaml(text: str, mark: Mark, says: str) -> Problem:
     lines = text.splitlines()
-    here = lines[mark.line - 1] if mark.line <= len(lines) else ""
-    if "\t" in here[: mark.column]:
+    line = lines[mark.line - 1] if mark.line <= len(lines) else ""
+    if "\t" in line[: mark.column]:
         return Problem(mark, "this is not YAML: a tab cannot indent", "Write spaces.")
     if "another document" in says:
         return Problem(mark, "a second document begins here; a file holds one workflow")

@@ -45,8 +45,8 @@ def answering(agent: object, name: str, home: "Callable[[], Conversations] | Non
     try:
         decide(agent)
     except MisuseError as refused:
-        what, *advice = str(refused).splitlines()
-        raise NotFound(f"the agent {name!r} cannot be used: {what}", advice[-1] if advice else "") from None
+        reason, *advice = str(refused).splitlines()
+        raise NotFound(f"the agent {name!r} cannot be used: {reason}", advice[-1] if advice else "") from None
     if home is None:
         raise NotFound(f"the agent {name!r} needs a runtime to talk in", "Load the workflow with `Runtime.load`.")
 
@@ -93,11 +93,11 @@ async def _run(conversation: "Conversation") -> "End":
     from troth.runtime.conversations import AlreadyRunning
 
     while True:
-        seen = conversation.look().cursor
+        cursor = conversation.look().cursor
         try:
             return await conversation.arun()
         except AlreadyRunning:
-            async with aclosing(conversation.asubscribe(after=seen, timeout=_LOOK_AGAIN)) as news:
+            async with aclosing(conversation.asubscribe(after=cursor, timeout=_LOOK_AGAIN)) as news:
                 await anext(news, None)
 
 

@@ -40,8 +40,8 @@ def decide(run: Run, inputs: Mapping[str, object]) -> Generator[Command, Any, ob
         raise WorkflowFailedError(spec.name, [stopped.failure], rollback) from None
     except RunCancelledError as cancelled:
         rollback = yield from roll_back(frame.happened)
-        for left in rollback.failed:
-            cancelled.add_note(f"NOT undone: {left.step}, because its undo failed with {left}")
+        for undo_failure in rollback.failed:
+            cancelled.add_note(f"NOT undone: {undo_failure.step}, because its undo failed with {undo_failure}")
         raise
     if frame.failures:  # only where `on_error` is `continue`
         raise WorkflowFailedError(spec.name, frame.failures, Rollback())

@@ -78,10 +78,13 @@ class WorkflowFailedError(RunError):
         self.workflow = workflow
         self.failures = tuple(failures)
         self.rollback = rollback
-        lines = [f"Step {one.step!r} of {workflow!r} failed with {one}" for one in failures]
+        lines = [f"Step {failure.step!r} of {workflow!r} failed with {failure}" for failure in failures]
         if rollback.undone:
             lines.append(f"Undone: {', '.join(rollback.undone)}.")
-        lines += [f"NOT undone: {left.step}, because its undo failed with {left}" for left in rollback.failed]
+        lines += [
+            f"NOT undone: {undo_failure.step}, because its undo failed with {undo_failure}"
+            for undo_failure in rollback.failed
+        ]
         super().__init__("\n".join(lines))
 
 
@@ -94,20 +97,20 @@ class OverBudgetError(WorkflowFailedError):
         return {"limit": self.failures[0].details.get("limit")}
 
 
-def check_inputs(name: str, contracts: Mapping[str, Contract], given: Mapping[str, object]) -> dict[str, object]:
-    """`given` with the defaults filled in; every complaint at once where it does not fit."""
-    if not isinstance(given, Mapping):
+def check_inputs(name: str, contracts: Mapping[str, Contract], values: Mapping[str, object]) -> dict[str, object]:
+    """`values` with the defaults filled in; every complaint at once where it does not fit."""
+    if not isinstance(values, Mapping):
         raise WrongInputsError(
-            f"The workflow {name!r} is given inputs by name, and not {given!r}. Nothing was started.\n"
+            f"The workflow {name!r} is given inputs by name, and not {values!r}. Nothing was started.\n"
             "Give a mapping, as in `{'order': 'A7'}`."
         )
-    strange = [key for key in given if key not in contracts]
+    strange = [key for key in values if key not in contracts]
     complaints = [f"there is no input {key!r}. {did_you_mean(str(key), contracts, kind='input')}" for key in strange]
     whole: dict[str, object] = {}
     for key, contract in contracts.items():
-        if key in given:
-            complaints.extend(list(contract.complaints(given[key], f"inputs.{key}")) or _not_json(given[key], key))
-            whole[key] = given[key]
+        if key in values:
+            complaints.extend(list(contract.complaints(values[key], f"inputs.{key}")) or _not_json(values[key], key))
+            whole[key] = values[key]
         elif contract.default is not ABSENT:
             whole[key] = contract.default
         elif contract.required:
@@ -116,7 +119,7 @@ def check_inputs(name: str, contracts: Mapping[str, Contract], given: Mapping[st
         else:
             whole[key] = None
     if complaints:
-        listed = "\n".join(f"  {one}" for one in complaints)
+        listed = "\n".join(f"  {complaint}" for complaint in complaints)
         raise WrongInputsError(f"The workflow {name!r} cannot take these inputs:\n{listed}\nNothing was started.")
     return whole
 

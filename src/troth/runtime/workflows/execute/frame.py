@@ -111,8 +111,8 @@ class Frame:
 
     def inside(self, names: Mapping[str, object] | None = None, part: str = "") -> "Frame":
         """A frame for a block inside of this one: it sees what this one sees, and keeps what it does to itself."""
-        seen: ChainMap[str, object] = ChainMap({}, self.steps)
-        state = {**self.state, **(names or {}), "steps": seen}
+        visible_steps: ChainMap[str, object] = ChainMap({}, self.steps)
+        state = {**self.state, **(names or {}), "steps": visible_steps}
         return Frame(
             self.run,
             self.spec,
@@ -158,8 +158,9 @@ class Frame:
             output = yield from self._perform(step)
             if not kind.retries:  # an action's output is checked where it is made, so that the record has the failure
                 check_output(step.id, step.output, output)
-        except RunCancelledError:
-            self._note(step, None)
+        except RunCancelledError as cancelled:
+            if cancelled.has_begun or not kind.retries:  # of what was never called there is nothing to take back
+                self._note(step, None)
             raise
         except (Stopped, StepFailedError, MisuseError, RunError) as error:
             failure = yield from self._failure(step, error)
@@ -239,9 +240,11 @@ class Frame:
             return True  # an attempt before the last may have been cut off, which only the engine would remember
         return error.type in _UNKNOWN or error.is_outcome_unknown
 
-    def undo_part(self, done: Sequence[Undoable], step: Step, failure: StepFailed) -> Generator[Command, Any, None]:
+    def undo_part(
+        self, performed: Sequence[Undoable], step: Step, failure: StepFailed
+    ) -> Generator[Command, Any, None]:
         """Undo what a part of the run did that goes on without it."""
-        rollback = yield from roll_back(done)
+        rollback = yield from roll_back(performed)
         if not rollback.is_complete:
             raise Stopped(incomplete(self.place(step.id), failure, rollback))
         if rollback.was_cancelled:
@@ -254,30 +257,34 @@ class Frame:
             return
         name = self.run.undo_name(self.place(step.id))
         try:
-            given = self._undo_inputs(step, undo, output)
+            undo_inputs = self._undo_inputs(step, undo, output)
         except BadPathError as wrong:  # the others are undone all the same, and this one is told
             ask = StepAsk(name, failing(wrong))
         else:
             action = self.run.linked.callee(undo.target).action
-            ask = undo_step(name, action, given, retry=undo.retry, timeout=undo.timeout)
+            ask = undo_step(name, action, undo_inputs, retry=undo.retry, timeout=undo.timeout)
         self.happened.append(Undoable(self.place(step.id), ask))
 
     def _undo_inputs(self, step: Step, undo: Undo, output: object) -> dict[str, object]:
         """What the undo of `step` is given. Where the output is not known, so is everything in it: null."""
         if undo.inputs is None:
-            inputs = {name: source for _, given in kind_of(step).calls(step.body) for name, source in given.items()}
+            inputs = {
+                name: source
+                for _, call_inputs in kind_of(step).calls(step.body)
+                for name, source in call_inputs.items()
+            }
             return undo_arguments(self.run.linked.callee(undo.target).action, self.look_up(inputs), output)
-        seen = {**self.state, "result": output, "steps": ChainMap({step.id: output}, self.steps)}
-        found: dict[str, object] = {}
+        undo_state = {**self.state, "result": output, "steps": ChainMap({step.id: output}, self.steps)}
+        undo_inputs: dict[str, object] = {}
         for name, source in undo.inputs.items():
             try:
-                found[name] = source.value(seen)
+                undo_inputs[name] = source.value(undo_state)
             except BadPathError:
                 reads_output = any(_leads_into(path, step.id) for path, _ in source.paths())
                 if output is not None or not reads_output:
                     raise
-                found[name] = None
-        return found
+                undo_inputs[name] = None
+        return undo_inputs
 
     # ---- what the kinds ask for
 
@@ -349,11 +356,11 @@ class Frame:
             raise
         finally:
             self.take_in(inner)
-        return {one.id: inner.steps[one.id] for one in steps}
+        return {inner_step.id: inner.steps[inner_step.id] for inner_step in steps}
 
-    def run_workflow(self, step: Step, spec: WorkflowSpec, given: Mapping[str, object]) -> Decision:
+    def run_workflow(self, step: Step, spec: WorkflowSpec, values: Mapping[str, object]) -> Decision:
         """Another workflow, in this run. What it does is undone with the rest of the run."""
-        inputs = check_inputs(spec.name, spec.inputs, given)
+        inputs = check_inputs(spec.name, spec.inputs, values)
         state: dict[str, object] = {"inputs": inputs, "steps": {}, "run": {"id": self.run.id, "workflow": spec.name}}
         inner = Frame(self.run, spec, state, f"{self.place(step.id)}.", [], [], self.used, self.allowances, self.races)
         inner.continues = spec.on_error == "continue"
@@ -369,7 +376,7 @@ class Frame:
         finally:
             self.happened.extend(inner.happened)
             self.used = inner.used
-        return output if spec.output is None else {name: one.value(state) for name, one in spec.output.items()}
+        return output if spec.output is None else {name: source.value(state) for name, source in spec.output.items()}
 
 
 def _leads_into(path: Path, step: str) -> bool:

@@ -21,28 +21,28 @@ def run_members(frame: "Frame", step: Step, members: Sequence[Step], join: Join,
     """Members of a parallel block: each in a frame of its own, in waves where one comes after another."""
     outputs: dict[str, object] = {}
     group = _Group(join, len(members))
-    left = list(members)
+    remaining = list(members)
     lost: set[str] = set()
     try:
-        while left and group.is_open:
-            wave = [one for one in left if all(name in outputs or name in lost for name in one.after)]
-            left = [one for one in left if one not in wave]
-            ready = [one for one in wave if not lost.intersection(one.after)]
-            lost.update(one.id for one in wave if one not in ready)
+        while remaining and group.is_open:
+            wave = [member for member in remaining if all(name in outputs or name in lost for name in member.after)]
+            remaining = [member for member in remaining if member not in wave]
+            ready = [member for member in wave if not lost.intersection(member.after)]
+            lost.update(member.id for member in wave if member not in ready)
             frames = [_branch(frame, group) for _ in ready]
             for inner in frames:
                 inner.steps.update(outputs)
-            branches = [inner.run_step(one) for inner, one in zip(frames, ready, strict=True)]
+            branches = [inner.run_step(member) for inner, member in zip(frames, ready, strict=True)]
             results = yield from _gather(frame, step, group, frames, branches, at_once)
-            for one, result in zip(ready, results, strict=True):
+            for member, result in zip(ready, results, strict=True):
                 if isinstance(result, Stopped):
-                    lost.add(one.id)
+                    lost.add(member.id)
                 else:
-                    outputs[one.id] = result
+                    outputs[member.id] = result
         yield from _join(frame, step, group)
     finally:
         _take_in_all(frame, group)
-    return {one.id: outputs.get(one.id) for one in members}
+    return {member.id: outputs.get(member.id) for member in members}
 
 
 def run_for_each(
@@ -84,8 +84,8 @@ def _gather(
     if not branches:
         return []
     name = f"enough {frame.place(step.id)}"
-    kept = [_kept(branch, group.race, name, frame.run.send) for branch in branches]
-    results: list[object] = yield Together.of(kept, limit=limit, name=frame.place(step.id))
+    watched = [_as_outcome(branch, group.race, name, frame.run.send) for branch in branches]
+    results: list[object] = yield Together.of(watched, limit=limit, name=frame.place(step.id))
     group.results.extend(results)
     return results
 
@@ -98,7 +98,7 @@ def _join(frame: "Frame", step: Step, group: "_Group") -> Generator[Command, Any
     if over is not None and (not enough or group.needed == 0):
         raise over
     if not enough:
-        raise next((one for one in stopped if not isinstance(one, LetGo)), stopped[0])
+        raise next((result for result in stopped if not isinstance(result, LetGo)), stopped[0])
     for inner, result in reversed(list(zip(group.frames, group.results, strict=True))):
         if isinstance(result, Stopped):
             yield from frame.undo_part(inner.happened, step, result.failure)
@@ -129,7 +129,7 @@ class _Group:
         return self.race is None or self.race.is_open
 
 
-def _kept(branch: Decision, race: Race | None, name: str, send: Callable[[str, object], object]) -> Decision:
+def _as_outcome(branch: Decision, race: Race | None, name: str, send: Callable[[str, object], object]) -> Decision:
     """A branch whose failure is its outcome, so that the others are brought to their end and counted."""
     try:
         output = yield from branch

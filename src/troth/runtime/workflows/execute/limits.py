@@ -76,40 +76,40 @@ class Allowances:
 
     def of(self, workflow: object) -> Allowance | None:
         """The innermost one of that workflow."""
-        return next((one for one in reversed(self.each) if one.workflow == workflow), None)
+        return next((allowance for allowance in reversed(self.each) if allowance.workflow == workflow), None)
 
     def check_steps(self, used: int) -> None:
         """Refuse another action when all have been performed."""
-        for one in self.each:
-            one.check_steps(used)
+        for allowance in self.each:
+            allowance.check_steps(used)
 
     def check_time(self, now: float) -> None:
         """Refuse to begin anything once the time is up."""
-        for one in self.each:
-            one.check_time(now)
+        for allowance in self.each:
+            allowance.check_time(now)
 
     def check_usage(self, meter: Meter) -> None:
         """Refuse an agent's next turn when tokens or cost are used up."""
-        for one in self.each:
-            one.check_usage(meter)
+        for allowance in self.each:
+            allowance.check_usage(meter)
 
     @property
     def are_metered(self) -> bool:
         """Whether tokens or cost have a limit."""
-        return any(one.budget.tokens is not None or one.budget.cost is not None for one in self.each)
+        return any(allowance.budget.tokens is not None or allowance.budget.cost is not None for allowance in self.each)
 
     def first_deadline(self) -> Allowance | None:
         """The one whose time is up first; None where time has no limit."""
-        limited = [one for one in self.each if one.deadline is not None]
-        return min(limited, key=lambda one: one.deadline or 0.0, default=None)
+        limited = [allowance for allowance in self.each if allowance.deadline is not None]
+        return min(limited, key=lambda allowance: allowance.deadline or 0.0, default=None)
 
     def time_left(self, timeout: float | None, clock: Callable[[], float]) -> float | None:
         """A step's own limit or what is left of the run's, whichever is less. No replay compares it."""
         last = self.first_deadline()
         if last is None or last.deadline is None:
             return timeout
-        left = time_until(last.deadline, clock)
-        return left if timeout is None else min(timeout, left)
+        remaining = time_until(last.deadline, clock)
+        return remaining if timeout is None else min(timeout, remaining)
 
 
 def time_until(deadline: float, clock: Callable[[], float]) -> float:
@@ -117,13 +117,13 @@ def time_until(deadline: float, clock: Callable[[], float]) -> float:
     return max(deadline - clock(), 0.001)
 
 
-def raised(budget: Budget, given: Mapping[str, object]) -> Budget:
-    """`budget` with the limits in `given`: numbers, or a span of time for `time`; None takes a limit away."""
-    return replace(budget, **dict(_limits(given)))  # type: ignore[arg-type]  # each was checked by `_limits`
+def raised(budget: Budget, limits: Mapping[str, object]) -> Budget:
+    """`budget` with the limits in `limits`: numbers, or a span of time for `time`; None takes a limit away."""
+    return replace(budget, **dict(_limits(limits)))  # type: ignore[arg-type]  # each was checked by `_limits`
 
 
-def _limits(given: Mapping[str, object]) -> Iterator[tuple[str, float | int | None]]:
-    for name, value in given.items():
+def _limits(limits: Mapping[str, object]) -> Iterator[tuple[str, float | int | None]]:
+    for name, value in limits.items():
         if name not in LIMITS:
             raise MisuseError(f"A budget has no limit {name!r}. {did_you_mean(name, LIMITS, kind='limit')}")
         if value is None:
@@ -133,9 +133,9 @@ def _limits(given: Mapping[str, object]) -> Iterator[tuple[str, float | int | No
         whole = name in ("steps", "tokens")
         is_number = isinstance(number, int) or (isinstance(number, float) and not whole)
         if not is_number or isinstance(number, bool) or not number > 0:  # type: ignore[operator]
-            wanted = "a span of time like `90s`" if name == "time" else "a whole number" if whole else "a number"
-            raise MisuseError(f"The limit `{name}` of a budget has to be {wanted} above 0, not {value!r}.")
+            expected = "a span of time like `90s`" if name == "time" else "a whole number" if whole else "a number"
+            raise MisuseError(f"The limit `{name}` of a budget has to be {expected} above 0, not {value!r}.")
         yield name, number  # type: ignore[misc]
 
 
-assert set(LIMITS) < {one.name for one in fields(Budget)}
+assert set(LIMITS) < {field.name for field in fields(Budget)}

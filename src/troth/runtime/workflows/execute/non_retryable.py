@@ -27,4 +27,4 @@ class _WithFinals(Retry):
 
 def with_finals(retry: Retry) -> Retry:
     """`retry`, which no longer tries again what is final."""
-    return retry if retry is ONCE else _WithFinals(*(getattr(retry, one.name) for one in fields(Retry)))
+    return retry if retry is ONCE else _WithFinals(*(getattr(retry, field.name) for field in fields(Retry)))

@@ -74,7 +74,7 @@ class RacedRetry(Retry):
     @classmethod
     def of(cls, retry: Retry) -> "RacedRetry":
         """The same policy for a branch that races."""
-        return cls(*(getattr(retry, one.name) for one in fields(Retry)))
+        return cls(*(getattr(retry, field.name) for field in fields(Retry)))
 
     def covers(self, error: BaseException) -> bool:
         """Whether an attempt that ended with `error` is worth another one."""
@@ -107,11 +107,11 @@ def raced(
         await _first(asyncio.sleep(retry.wait_before(info.attempt)), running, None, workers.grace)
         if not all(race.is_open for race in running):
             raise NotNeededError(f"{info.name!r} was not called: enough of the others had succeeded before.")
-        made = _in_thread(call, arguments, info.name, workers) if color is not Color.ASYNC else call(**arguments)
-        done, value = await _first(_fully(made), running, timeout, workers.grace)
-        if done == "decided":
+        awaitable = _in_thread(call, arguments, info.name, workers) if color is not Color.ASYNC else call(**arguments)
+        end, value = await _first(_fully(awaitable), running, timeout, workers.grace)
+        if end == "decided":
             raise LetGoError(f"{info.name!r} was let go: enough of the others have succeeded.")
-        if done == "timeout":
+        if end == "timeout":
             raise StepTimeoutError(
                 f"Step {info.name!r} did not return within {timeout:g} s. Whether its effect happened is unknown.",
                 timeout,
@@ -149,7 +149,7 @@ async def _first(
 
     A cancellation that finds `work` done is swallowed: the engine sees to it, once it has the answer.
     """
-    at_work = asyncio.ensure_future(_kept(work))
+    at_work = asyncio.ensure_future(_ending_of(work))
     watches = [asyncio.ensure_future(race.decided()) for race in races]
     cancelled: asyncio.CancelledError | None = None
     try:
@@ -172,25 +172,25 @@ async def _first(
 async def _ended(tasks: "list[asyncio.Future[Any]]", grace: float) -> asyncio.CancelledError | None:
     """Cancel `tasks` and give them `grace` seconds. Answers the cancellation that came meanwhile, if one did."""
     cancelled: asyncio.CancelledError | None = None
-    for one in tasks:
-        one.cancel()
+    for task in tasks:
+        task.cancel()
     until = asyncio.get_running_loop().time() + grace
-    while pending := [one for one in tasks if not one.done()]:
-        left = until - asyncio.get_running_loop().time()
-        if left <= 0:
+    while pending := [task for task in tasks if not task.done()]:
+        remaining = until - asyncio.get_running_loop().time()
+        if remaining <= 0:
             break
         try:
-            await asyncio.wait(pending, timeout=left)
+            await asyncio.wait(pending, timeout=remaining)
         except asyncio.CancelledError as error:
             cancelled = error
-    for one in pending:
+    for task in pending:
         log.warning("A call that was let go ignores its cancellation; its task goes on unheeded.")
-        _abandoned.add(one)
-        one.add_done_callback(_abandoned.discard)
+        _abandoned.add(task)
+        task.add_done_callback(_abandoned.discard)
     return cancelled
 
 
-async def _kept(work: Awaitable[object]) -> tuple[object, BaseException | None]:
+async def _ending_of(work: Awaitable[object]) -> tuple[object, BaseException | None]:
     """The ending as a value: a task that ends with SystemExit would take its loop down."""
     try:
         return await work, None

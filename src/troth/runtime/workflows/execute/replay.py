@@ -57,8 +57,8 @@ def _play(
     while True:
         try:
             ask = decision.send(answer) if failure is None else decision.throw(failure)
-        except StopIteration as done:
-            return done.value
+        except StopIteration as end:
+            return end.value
         answer = failure = None
         if isinstance(ask, Conclude | Govern):
             continue  # nothing is written down of it
@@ -75,8 +75,8 @@ def _play(
 
 def _fan(ask: Together, branch: str, seq: int, table: Mapping[tuple[str, int], StepRecord]) -> list[object]:
     outcomes: list[object] = []
-    for index, one in enumerate(ask.branches):
-        inner = one if isinstance(one, Generator) else _alone(one)
+    for index, command in enumerate(ask.branches):
+        inner = command if isinstance(command, Generator) else _alone(command)
         outcomes.append(_play(inner, f"{branch}{seq}.{index}/", table))
     return outcomes
 
@@ -89,7 +89,8 @@ def _answer(row: StepRecord) -> object:
     if row.state is StepState.DONE:
         return row.result
     if row.state is StepState.CANCELLED:
-        raise RunCancelledError(f"The run {row.place.run_id!r} was cancelled.")
+        has_begun = row.kind != "step" or bool(row.attempts)
+        raise RunCancelledError(f"The run {row.place.run_id!r} was cancelled.", has_begun=has_begun)
     if row.state is StepState.FAILED:
         kind = WaitTimeoutError if row.kind == "wait" else StepFailedError
         raise kind(row.name, str(row.place), row.error or {})

@@ -30,8 +30,8 @@ def reopen(engine: Engine, workflows: WorkflowRegistry, run: RunRecord, how: Res
     """Take back the answers that `run` ended on, so that it can go on; refused where it must not."""
     run, rows = engine.find_with_steps(run.id) or (run, ())
     again = to_ask_again(run, rows, workflows.build_report(run, rows), continues=workflows.continues(run))
-    left = [row for row in rows if row not in again]  # a function that is called again may be another one
-    workflows.ready(run, left, how.workflow, accept_changes=how.accept_changes, as_recorded=how.as_recorded)
+    remaining = [row for row in rows if row not in again]  # a function that is called again may be another one
+    workflows.ready(run, remaining, how.workflow, accept_changes=how.accept_changes, as_recorded=how.as_recorded)
     larger = workflows.larger_budget(run, how.budget) if how.budget else None
 
     def write_budget(tx: Transaction, now: float) -> None:
@@ -46,9 +46,9 @@ def fork_off(
     engine: Engine, workflows: WorkflowRegistry, run: RunRecord, step: str | None, fork_id: str | None
 ) -> RunRecord:
     """Write a new run down that has the answers of `run` up to `step`; with an id of its own."""
-    before, kept = trunk_step(run, engine.steps(run.id), step)
+    before, kept_rows = trunk_step(run, engine.steps(run.id), step)
     this_id = fork_id or new_id(run.label or "run")
-    workflows.ready(replace(run, id=this_id), kept, as_recorded=True)
+    workflows.ready(replace(run, id=this_id), kept_rows, as_recorded=True)
     args = (this_id, *run.args[1:])
     engine.write_fork(run, this_id, args, before)
     return replace(run, id=this_id, args=args)

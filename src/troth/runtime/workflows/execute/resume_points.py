@@ -33,8 +33,8 @@ def to_ask_again(
     if run.state is RunState.COMPLETED:
         raise CannotGoOnError(f"The run {run.id!r} is completed; there is nothing to go on with.")
     if report.state is RunWord.ROLLBACK_INCOMPLETE:
-        left = {one.place for one in report.not_undone}
-        return [row for row in rows if row.name in left and row.state is StepState.FAILED]
+        undo_places = {undo.place for undo in report.not_undone}
+        return [row for row in rows if row.name in undo_places and row.state is StepState.FAILED]
     if report.rolled_back:
         raise CannotGoOnError(
             f"The run {run.id!r} was undone ({', '.join(report.undone)}), so there is nothing to go on from.\n"
@@ -48,12 +48,12 @@ def to_ask_again(
             "later; so that step cannot be taken up any more.\n"
             f"It was left as it is. `troth runs fork {run.id}` runs it again with the same inputs."
         )
-    failed = {OUTPUT, *(one.place for one in report.steps if one.state is StepWord.FAILED)}
+    failed = {OUTPUT, *(step.place for step in report.steps if step.state is StepWord.FAILED)}
     if report.over_budget is not None:
         return _over_budget(rows, failed)
     blocks = [row for row in rows if row.kind == "together" and row.state is StepState.FAILED]
     again = [row for row in rows if row.name in failed and row.state is StepState.FAILED]
-    questions = {one.place for one in report.steps if one.kind == "approval"}
+    questions = {step.place for step in report.steps if step.kind == "approval"}
     return again + _answers([row for row in again if row.name in questions], rows) + blocks
 
 
@@ -61,25 +61,25 @@ def _left_out(report: RunReport) -> str | None:
     """A step that the run did not come to, or undid, although it came to a later one; None where there is none."""
     skipped = None
     failed_at: int | None = None  # the depth of the failed block that is being looked at
-    for one in report.steps:
-        if one.is_undo:
+    for step in report.steps:
+        if step.is_undo:
             continue
-        if failed_at is not None and one.depth <= failed_at:
+        if failed_at is not None and step.depth <= failed_at:
             failed_at = None
-        if failed_at is None and one.is_block and one.state is StepWord.FAILED:
-            failed_at = one.depth
-        if failed_at is not None and one.state is StepWord.UNDONE:
-            return one.place
-        if one.state is StepWord.NOT_REACHED:
-            skipped = skipped or one.place
-        elif one.started_at is not None and skipped is not None:
+        if failed_at is None and step.is_block and step.state is StepWord.FAILED:
+            failed_at = step.depth
+        if failed_at is not None and step.state is StepWord.UNDONE:
+            return step.place
+        if step.state is StepWord.NOT_REACHED:
+            skipped = skipped or step.place
+        elif step.started_at is not None and skipped is not None:
             return skipped
     return None
 
 
 def _failed_block(report: RunReport, rows: Sequence[StepRecord]) -> str | None:
     """A block whose own failure is recorded before something later: repaired, it would not be there any more."""
-    blocks = {one.place for one in report.steps if one.is_block}
+    blocks = {step.place for step in report.steps if step.is_block}
     last = {row.place.branch: row.place.seq for row in rows}
     for row in rows:
         is_refusal = row.kind == "step" and row.state is StepState.FAILED and row.name in blocks
@@ -110,12 +110,12 @@ def _cut_short(row: StepRecord, table: Mapping[tuple[str, int], StepRecord]) -> 
     wait = table.get((row.place.branch, row.place.seq - 1))
     if wait is None or wait.name not in (row.name, approval_signal(row.name), f"{RACED_SLEEP}{row.name}"):
         return []
-    found = [wait]
+    rows = [wait]
     before = table.get((row.place.branch, wait.place.seq - 1))
     while before is not None and before.name in (TIME_LEFT, STILL_NEEDED):
-        found.append(before)
+        rows.append(before)
         before = table.get((row.place.branch, before.place.seq - 1))
-    return found
+    return rows
 
 
 def trunk_step(run: RunRecord, rows: Sequence[StepRecord], step: str | None) -> tuple[int, list[StepRecord]]:
@@ -125,12 +125,12 @@ def trunk_step(run: RunRecord, rows: Sequence[StepRecord], step: str | None) -> 
     """
     if step is None:
         return 1, []
-    found = next((row for row in rows if row.name in (step, approval_signal(step))), None)
-    if found is None:
-        begun = [row.name for row in rows if row.kind in ("step", "wait")]
+    begun_row = next((row for row in rows if row.name in (step, approval_signal(step))), None)
+    if begun_row is None:
+        names = [row.name for row in rows if row.kind in ("step", "wait")]
         raise MisuseError(
             f"The run {run.id!r} was not forked: it has no step {step!r} that was begun. "
-            f"{did_you_mean(step, begun, kind='step')}"
+            f"{did_you_mean(step, names, kind='step')}"
         )
-    before = trunk_of(found.place)
+    before = trunk_of(begun_row.place)
     return before, [row for row in rows if trunk_of(row.place) < before]

@@ -53,12 +53,12 @@ class RunWaiter:
         bell = Notifier()
         with self._engine.listening(bell, run_id):
             while True:
-                seen = bell.count
+                rings = bell.count
                 try:
                     self._engine.result(run_id, timeout=0)
                 except ResultTimeoutError:
                     if not self._is_asking(run_id):
-                        bell.wait(seen, _LOOK_AGAIN)
+                        bell.wait(rings, _LOOK_AGAIN)
                         continue
                 return
 
@@ -66,12 +66,12 @@ class RunWaiter:
         bell = Notifier()
         with self._engine.listening(bell, run_id):
             while True:
-                seen = bell.count
+                rings = bell.count
                 try:
                     await self._engine.aresult(run_id, timeout=0)
                 except ResultTimeoutError:
                     if not await call(self._is_asking, run_id):
-                        await bell.await_ring(seen, _LOOK_AGAIN)
+                        await bell.await_ring(rings, _LOOK_AGAIN)
                         continue
                 return
 
@@ -115,13 +115,13 @@ class RunWaiter:
         bell = Notifier()
         with self._engine.listening(bell, run_id):
             while True:
-                seen = bell.count
+                rings = bell.count
                 try:
                     self._engine.result(run_id, timeout=0)
                 except ResultTimeoutError:
                     run = self._engine.find(run_id)
                     if run is not None and run.state is not RunState.WAITING:
-                        bell.wait(seen, _LOOK_AGAIN)
+                        bell.wait(rings, _LOOK_AGAIN)
                         continue
                 except RunFailedError as failed:
                     log.info("A run that was taken up again did not complete: %s", failed)

@@ -146,7 +146,7 @@ async def follow_here(follow: Follow, source: RunSource) -> None:
     try:
         with source.listen(bell, follow.run_id):
             while True:
-                seen = bell.count
+                rings = bell.count
                 is_end = await bridge.call(follow.is_at_its_end)
                 entries = await bridge.call(lambda: source.history(follow.run_id, after=follow.cursor))
                 for entry in entries:
@@ -155,7 +155,7 @@ async def follow_here(follow: Follow, source: RunSource) -> None:
                 if not entries:
                     if is_end:
                         return
-                    await bell.await_ring(seen, _LOOK_AGAIN)
+                    await bell.await_ring(rings, _LOOK_AGAIN)
     finally:
         follow.done.set()
 

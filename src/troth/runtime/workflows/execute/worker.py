@@ -5,7 +5,7 @@ waits for a moment or a person stays with the worker, and goes on when the time 
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -33,11 +33,20 @@ class WorkerNews:
 class Worker:
     """Carries on the runs of one store. Not for several threads at once; several processes may have one each."""
 
-    def __init__(self, engine: Engine, store: Store, workflows: WorkflowRegistry) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        store: Store,
+        workflows: WorkflowRegistry,
+        wanted: Callable[[str], bool] | None = None,
+        taking: Callable[[str], object] | None = None,
+    ) -> None:
+        self._taking = taking or (lambda _: None)
+        self._wanted = wanted or (lambda _: True)
         self._engine = engine
         self._store = store
         self._workflows = workflows
-        self._taken: set[str] = set()
+        self._taken_up: set[str] = set()
         self._refused: dict[str, tuple[float, float]] = {}  # until when, and how long the next time
 
     def look(self, *, take: bool = True) -> list[WorkerNews]:
@@ -50,12 +59,13 @@ class Worker:
     @property
     def is_idle(self) -> bool:
         """Whether everything that was taken up is over, or waits for what is yet to come."""
-        return all(self._is_at_rest(run_id) for run_id in self._taken)
+        return all(self._is_at_rest(run_id) for run_id in self._taken_up)
 
     def _take_up(self) -> Iterator[WorkerNews]:
         now = time.monotonic()
         for run_id in self._store.unheld(FAMILY):
-            if run_id in self._taken or self._refused.get(run_id, (0.0, 0.0))[0] > now:
+            is_refused = self._refused.get(run_id, (0.0, 0.0))[0] > now
+            if run_id in self._taken_up or is_refused or not self._wanted(run_id):
                 continue
             try:
                 run = self._engine.find(run_id)
@@ -64,17 +74,18 @@ class Worker:
                 self._workflows.ready(
                     run, self._engine.steps(run_id), accept_changes=run.is_cancel_requested, as_recorded=True
                 )
+                self._taking(run_id)
                 self._engine.start(run.decision, *run.args, run_id=run_id, label=run.label)
             except EngineClosedError:
                 return
             except (MisuseError, StoreError) as refused:
                 yield self._refuse(run_id, refused)
             else:
-                self._taken.add(run_id)
+                self._taken_up.add(run_id)
                 yield WorkerNews(run_id, "taken up")
 
     def _ended(self) -> Iterator[WorkerNews]:
-        for run_id in [one for one in self._taken if not self._engine.is_driving(one)]:
+        for run_id in [taken_id for taken_id in self._taken_up if not self._engine.is_driving(taken_id)]:
             try:
                 self._engine.result(run_id, timeout=0.0)
             except ResultTimeoutError:
@@ -84,10 +95,10 @@ class Worker:
             except EngineClosedError:
                 return
             except (MisuseError, RunError, InternalError) as refused:
-                self._taken.discard(run_id)
+                self._taken_up.discard(run_id)
                 yield self._refuse(run_id, refused)
                 continue
-            self._taken.discard(run_id)
+            self._taken_up.discard(run_id)
             self._refused.pop(run_id, None)
             yield WorkerNews(run_id, "over")
 

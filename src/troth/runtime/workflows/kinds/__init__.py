@@ -50,11 +50,11 @@ class Kind(Generic[Body]):
 @cache
 def kinds() -> Mapping[str, Kind[Any]]:
     """Every kind, by name, in the order of their names."""
-    found = {}
+    by_name = {}
     for module in pkgutil.iter_modules(__path__):
         kind: Kind[Any] = importlib.import_module(f"{__name__}.{module.name}").KIND
-        found[kind.name] = kind
-    return dict(sorted(found.items()))
+        by_name[kind.name] = kind
+    return dict(sorted(by_name.items()))
 
 
 def kind_of(step: Step) -> Kind[Any]:

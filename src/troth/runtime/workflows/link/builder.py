@@ -66,7 +66,7 @@ class _Names:
 
     def name(self, part: object, kind: str) -> str:
         table = self.tables[kind]
-        base = reference_of(_named(part), self._scope)
+        base = reference_of(_callable_in(part), self._scope)
         candidate, number = base, 1
         while table.get(candidate, part) is not part:
             number += 1
@@ -75,7 +75,7 @@ class _Names:
         return candidate
 
 
-def _named(part: object) -> object:
+def _callable_in(part: object) -> object:
     """What has a name in a function, tool or agent."""
     if isinstance(part, partial):
         return part.func

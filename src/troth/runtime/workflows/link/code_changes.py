@@ -38,7 +38,7 @@ class Changes:
 def changes_since(rows: Sequence[StepRecord], linked: LinkedWorkflow) -> Changes:
     """Compare the fingerprints in `rows` with those of the functions as they are now."""
     targets = dict(_targets(linked.spec.steps, ""))
-    done: list[str] = []
+    finished: list[str] = []
     still_open: list[str] = []
     codes: dict[str, str] = {}
     for row in rows:
@@ -52,8 +52,8 @@ def changes_since(rows: Sequence[StepRecord], linked: LinkedWorkflow) -> Changes
             codes[row.name] = row.code
         if now is not None and not has_changed(row.code, now):
             continue
-        (done if row.state is StepState.DONE else still_open).append(row.name)
-    return Changes(tuple(done), tuple(still_open), codes)
+        (finished if row.state is StepState.DONE else still_open).append(row.name)
+    return Changes(tuple(finished), tuple(still_open), codes)
 
 
 def _targets(steps: Sequence[Step], prefix: str) -> Iterator[tuple[str, Target]]:

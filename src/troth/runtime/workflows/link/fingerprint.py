@@ -33,14 +33,14 @@ def fingerprint(call: object) -> str | None:
 
 def _functions(call: object) -> list[FunctionType]:
     """The function that a call ends in, and those that it wraps."""
-    found: list[FunctionType] = []
+    functions: list[FunctionType] = []
     for _ in range(100):  # a wrapper can be made to wrap itself
         if isinstance(call, functools.partial):
             call = call.func
         elif isinstance(call, MethodType):
             call = call.__func__
         elif isinstance(call, FunctionType):
-            found.append(call)
+            functions.append(call)
             call = getattr(call, "__wrapped__", None)
         elif isinstance(call, type) or not callable(call):
             break
@@ -49,7 +49,7 @@ def _functions(call: object) -> list[FunctionType]:
             if not isinstance(method, FunctionType):
                 break
             call = method
-    return found
+    return functions
 
 
 def _add(digest: "hashlib._Hash", code: CodeType) -> None:

@@ -42,19 +42,19 @@ def _source(value: object) -> Source:
 
 def outcome_of(saga: Saga, run: RunReport) -> SagaOutcome:
     """The outcome of a saga from the report of its run."""
-    done = run.done
+    completed = run.done
     if run.state is RunWord.COMPLETED:
-        results = {name: run.step(name).output for name in done}
-        return SagaOutcome(SagaState.COMPLETED, done=done, results=results)
+        results = {name: run.step(name).output for name in completed}
+        return SagaOutcome(SagaState.COMPLETED, done=completed, results=results)
     undoable = {step.name for step in saga.steps if step.undo is not None}
     return SagaOutcome(
         SagaState(run.state),
-        done=done,
+        done=completed,
         undone=run.undone,
-        kept=tuple(name for name in reversed(done) if name not in undoable),
+        kept=tuple(name for name in reversed(completed) if name not in undoable),
         failed=_failed(run.failures[0]) if run.failures else StepFailed("?", "RunCancelledError", "it was cancelled"),
-        not_undone=tuple(_failed(one) for one in run.not_undone),
-        results={name: run.step(name).output for name in done},
+        not_undone=tuple(_failed(undo) for undo in run.not_undone),
+        results={name: run.step(name).output for name in completed},
         was_cancelled=run.error is not None and run.error.type == RunCancelledError.__name__,
     )
 

@@ -23,9 +23,9 @@ __all__ = ["NotFound", "find_part", "find_value", "reference_of"]
 class NotFound(Exception):  # noqa: N818 -- never leaves the loader: it becomes a problem at the place of the name
     """There is no such thing; says why, and what was probably meant."""
 
-    def __init__(self, what: str, advice: str = "") -> None:
-        super().__init__(what)
-        self.what = what
+    def __init__(self, message: str, advice: str = "") -> None:
+        super().__init__(message)
+        self.what = message
         self.advice = advice
 
 
@@ -68,14 +68,14 @@ def find_part(kind: str, name: str, registered: Mapping[str, Any], folder: Path)
 def find_value(module_name: str, attribute: str, folder: Path, kind: str = "function") -> object:
     """What a module calls `attribute`, which may have dots; raises `NotFound`."""
     module = _module(module_name, folder)
-    found: object = module
+    target: object = module
     for part in attribute.split("."):
-        if not hasattr(found, part):
-            names = [one for one, value in vars(module).items() if _may_be(kind, value) and not one.startswith("_")]
+        if not hasattr(target, part):
+            names = [name for name, value in vars(module).items() if _may_be(kind, value) and not name.startswith("_")]
             advice = did_you_mean(attribute, names, kind=kind)
             raise NotFound(f"the module {module_name!r} has no {kind} {attribute!r}", advice)
-        found = getattr(found, part)
-    return found
+        target = getattr(target, part)
+    return target
 
 
 def _may_be(kind: str, value: object) -> bool:
@@ -114,8 +114,8 @@ def _load_beside(name: str, path: Path, folder: Path) -> ModuleType:
 
 
 def _load_once(name: str, path: Path, folder: Path) -> ModuleType:
-    for known in (name, _own_name(name, path), "__main__"):
-        module = sys.modules.get(known)
+    for candidate in (name, _own_name(name, path), "__main__"):
+        module = sys.modules.get(candidate)
         file = getattr(module, "__file__", None)
         if module is not None and file is not None and Path(file).resolve() == path:
             return module

@@ -110,17 +110,17 @@ def _callee(
     target: Target,
     registry: Registry,
     folder: Path,
-    known: dict[tuple[str, str, str], Callee],
+    callees: dict[tuple[str, str, str], Callee],
     problems: Problems,
 ) -> Callee | None:
     name = _key(target)
-    if name not in known:
+    if name not in callees:
         try:
-            known[name] = _find(target, registry, folder)
+            callees[name] = _find(target, registry, folder)
         except (NotFound, WrongColorError) as refused:
             problems.add(target.mark, refused.what, refused.advice)
             return None
-    return known[name]
+    return callees[name]
 
 
 def _find(target: Target, registry: Registry, folder: Path) -> Callee:
@@ -132,13 +132,13 @@ def _find(target: Target, registry: Registry, folder: Path) -> Callee:
     return Callee(target, judge(call, f"`{target.name}`"), fingerprint(call))
 
 
-def _check_arguments(callee: Callee, given: set[str], target: Target, who: str, problems: Problems) -> None:
+def _check_arguments(callee: Callee, arguments: set[str], target: Target, who: str, problems: Problems) -> None:
     meant: set[str | None] = set()
-    for name in callee.action.surplus(given):
+    for name in callee.action.surplus(arguments):
         meant.add(nearest(name, callee.action.takes or ()))
         advice = did_you_mean(name, callee.action.takes or (), kind="parameter")
         problems.add(target.mark, f"{who} gives `{target.name}` the argument {name!r}, which it does not take", advice)
-    for name in set(callee.action.missing(given)) - meant:
+    for name in set(callee.action.missing(arguments)) - meant:
         problems.add(target.mark, f"{who} does not give `{target.name}` the argument {name!r}, which it needs")
 
 
@@ -150,5 +150,5 @@ def _check_undo(callee: Callee, step: Step, problems: Problems) -> None:
         return
     of_step = {name for _, inputs in kind_of(step).calls(step.body) for name in inputs} | {"result"}
     for name in callee.action.missing(of_step):
-        what = f"{who} needs {name!r}, which the step itself is not given"
-        problems.add(callee.target.mark, what, f"Write `undo: {{function: …, inputs: {{{name}: …}}}}`.")
+        message = f"{who} needs {name!r}, which the step itself is not given"
+        problems.add(callee.target.mark, message, f"Write `undo: {{function: …, inputs: {{{name}: …}}}}`.")

@@ -32,14 +32,14 @@ def load_workflow(source: str | os.PathLike[str] | Workflow, registry: Registry 
 
     Raises `InvalidWorkflowError` with everything that is wrong, functions and arguments included.
     """
-    given = registry or Registry()
+    functions = registry or Registry()
     problems = Problems()
     if isinstance(source, Workflow):
-        linked = link(source.spec, given.with_more(source.parts), Path.cwd(), problems)
+        linked = link(source.spec, functions.with_more(source.parts), Path.cwd(), problems)
     else:
         path = _as_path(source)
         spec = _read(path, problems)
-        linked = replace(link(spec, given, path.parent, problems), source=str(path.resolve()))
+        linked = replace(link(spec, functions, path.parent, problems), source=str(path.resolve()))
     problems.raise_any()
     return linked
 
@@ -99,7 +99,7 @@ def _missing(path: Path, why: OSError) -> str:
         return f"{str(path)[:40]!r}… is too long for the name of a file. Nothing was started."
     reason = "is a folder" if path.is_dir() else "does not exist" if not path.exists() else f"cannot be read: {why}"
     folder = path.parent if path.parent.is_dir() else Path()
-    names = [str(one) for pattern in ("*.yaml", "*.yml") for one in folder.glob(pattern)]
+    names = [str(file) for pattern in ("*.yaml", "*.yml") for file in folder.glob(pattern)]
     advice = did_you_mean(str(path), names, kind="workflow") if names else "`troth init` writes one that runs."
     return f"{str(path)!r} {reason}. Nothing was started.\n{advice}"
 

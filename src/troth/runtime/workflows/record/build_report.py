@@ -71,32 +71,34 @@ def build_report(
     is_alive = run.state in (RunState.RUNNING, RunState.WAITING)
     steps = list(_walk(spec.steps, "", 0, sorted_rows, is_alive=is_alive))
     undos = [_undo(place, row, undo_names.step_of(place) or "") for place, row in sorted_rows.undos.items()]
-    undone = tuple(one.undoes for one in undos if one.state is StepWord.DONE)
-    not_undone = tuple(one for one in undos if one.state is StepWord.FAILED)
+    undone = tuple(undo.undoes for undo in undos if undo.state is StepWord.DONE)
+    not_undone = tuple(undo for undo in undos if undo.state is StepWord.FAILED)
     rolled_back = _rolled_back(rows, sorted_rows, undo_names)
-    left = [one for one in steps if one.state is StepWord.DONE and not one.is_block and one.place not in undone]
-    steps = [
-        replace(one, state=StepWord.UNDONE) if one.place in undone and one.state is StepWord.DONE else one
-        for one in steps
+    remaining = [
+        step for step in steps if step.state is StepWord.DONE and not step.is_block and step.place not in undone
     ]
-    steps = [_with_more(one, run.id, sorted_rows, usage_of, talk_of) for one in steps]
+    steps = [
+        replace(step, state=StepWord.UNDONE) if step.place in undone and step.state is StepWord.DONE else step
+        for step in steps
+    ]
+    steps = [_with_more(step, run.id, sorted_rows, usage_of, talk_of) for step in steps]
     error = _error(run.error)
-    failures = tuple(one for one in steps if one.state is StepWord.FAILED and not one.is_block)
+    failures = tuple(step for step in steps if step.state is StepWord.FAILED and not step.is_block)
     return RunReport(
         id=run.id,
         workflow=spec.name,
-        state=_run_word(run, rolled_back if spec.on_error == "undo" or not left else (), not_undone),
+        state=_run_word(run, rolled_back if spec.on_error == "undo" or not remaining else (), not_undone),
         inputs=inputs,
         output=run.result,
         steps=(*steps, *undos),
         created_at=run.created_at,
         ended_at=run.finished_at,
         source=source,
-        failures=failures or tuple(one for one in steps if one.state is StepWord.FAILED),
+        failures=failures or tuple(step for step in steps if step.state is StepWord.FAILED),
         undone=undone,
         rolled_back=rolled_back,
         not_undone=not_undone,
-        waiting_for=tuple(one for one in steps if one.state is StepWord.WAITING and not one.is_block),
+        waiting_for=tuple(step for step in steps if step.state is StepWord.WAITING and not step.is_block),
         error=error,
         forked_from=run.forked_from,
         cancel_requested=run.is_cancel_requested,
@@ -136,15 +138,15 @@ def tell_damaged(run: RunRecord, damage: StoreError) -> RunReport:
 def unattended(run: RunReport, sent: Mapping[str, float]) -> RunReport:
     """The report of a run that waits and that nobody carries out; `sent` has the signals that nobody has taken."""
     steps = [
-        replace(one, answered_at=sent[approval_signal(one.place)]) if _is_answered(one, sent) else one
-        for one in run.steps
+        replace(step, answered_at=sent[approval_signal(step.place)]) if _is_answered(step, sent) else step
+        for step in run.steps
     ]
-    waiting = {one.place for one in run.waiting_for}
+    waiting = {step.place for step in run.waiting_for}
     return replace(
         run,
         is_unattended=True,
         steps=tuple(steps),
-        waiting_for=tuple(one for one in steps if one.place in waiting and not one.is_undo),
+        waiting_for=tuple(step for step in steps if step.place in waiting and not step.is_undo),
     )
 
 
@@ -153,26 +155,26 @@ def _is_answered(step: StepReport, sent: Mapping[str, float]) -> bool:
 
 
 def _with_more(
-    one: StepReport,
+    step: StepReport,
     run_id: str,
     rows: _Rows,
     usage_of: Callable[[str], Usage],
     talk_of: Callable[[str], tuple[Entry, ...]] | None,
 ) -> StepReport:
     """What only some steps have: what an agent used, and who did it if it was not this run."""
-    row = rows.by_place.get(one.place)
-    if row is None or one.is_block:
-        return one
+    row = rows.by_place.get(step.place)
+    if row is None or step.is_block:
+        return step
     who = doer(row)
-    if one.kind != "agent":
-        return one if who == run_id else replace(one, done_by=who)
+    if step.kind != "agent":
+        return step if who == run_id else replace(step, done_by=who)
     used = usage_of(row.key) if who == run_id else Usage()  # what another run used is in that run's account
     tokens = used.input_tokens + used.output_tokens
     talk = talk_of(row.key) if talk_of is not None else ()
-    return replace(one, tokens=tokens, cost=used.cost, talk=talk, done_by="" if who == run_id else who)
+    return replace(step, tokens=tokens, cost=used.cost, talk=talk, done_by="" if who == run_id else who)
 
 
-def _rolled_back(rows: Sequence[StepRecord], found: _Rows, undo_names: "_UndoNames") -> tuple[str, ...]:
+def _rolled_back(rows: Sequence[StepRecord], sorted_rows: _Rows, undo_names: "_UndoNames") -> tuple[str, ...]:
     """The steps whose undoing was the last thing that their line of the run did: it was given up there.
 
     What was undone before the run went on without it, an optional saga or a branch that was let go, is not among them.
@@ -184,9 +186,11 @@ def _rolled_back(rows: Sequence[StepRecord], found: _Rows, undo_names: "_UndoNam
             line.append(row.name)
         else:
             line.clear()
-    done = {name for line in last.values() for name in line if found.undos[name].state is StepState.DONE}
-    undone = (undo_names.step_of(name) for name in done)
-    return tuple(name for name in undone if name is not None and name not in found.gone_on_without)
+    finished_undos = {
+        name for line in last.values() for name in line if sorted_rows.undos[name].state is StepState.DONE
+    }
+    undone = (undo_names.step_of(name) for name in finished_undos)
+    return tuple(name for name in undone if name is not None and name not in sorted_rows.gone_on_without)
 
 
 def _run_word(run: RunRecord, undone: tuple[str, ...], not_undone: tuple[StepReport, ...]) -> RunWord:
@@ -213,24 +217,24 @@ class _UndoNames:
 
 
 def _sort(rows: Sequence[StepRecord], undo_names: _UndoNames) -> _Rows:
-    found = _Rows()
+    sorted_rows = _Rows()
     for row in rows:
         if row.kind == "append":
             kind, payload = appended(row)
             place = payload["place"]
             if kind == "took":
-                found.ways[place] = str(payload.get("way", ""))
+                sorted_rows.ways[place] = str(payload.get("way", ""))
             elif kind == "asking":
-                found.questions[place] = payload
+                sorted_rows.questions[place] = payload
         elif row.kind == "sleep":
-            found.by_place[row.name] = row
+            sorted_rows.by_place[row.name] = row
         elif row.kind == "wait":
-            found.by_place[_waited_at(row)] = found.waits[_waited_at(row)] = row
+            sorted_rows.by_place[_waited_at(row)] = sorted_rows.waits[_waited_at(row)] = row
         elif row.kind == "step" and undo_names.step_of(row.name) is not None:
-            found.undos[row.name] = row
+            sorted_rows.undos[row.name] = row
         elif row.kind == "step":
-            found.by_place[row.name] = row
-    return found
+            sorted_rows.by_place[row.name] = row
+    return sorted_rows
 
 
 def _waited_at(row: StepRecord) -> str:
@@ -258,9 +262,9 @@ def _passed_over(step: Step, block: StepReport, inside: Sequence[StepReport], ro
         if block.state is not StepWord.PASSED_OVER and (not tolerates or _is_good(member)):
             yield from member
             continue
-        rows.gone_on_without.update(one.place for one in member)
-        for one in member:
-            yield replace(one, state=StepWord.PASSED_OVER) if one.state is StepWord.FAILED else one
+        rows.gone_on_without.update(report.place for report in member)
+        for report in member:
+            yield replace(report, state=StepWord.PASSED_OVER) if report.state is StepWord.FAILED else report
 
 
 def _members(step: Step, inside: Sequence[StepReport]) -> list[list[StepReport]]:
@@ -268,19 +272,19 @@ def _members(step: Step, inside: Sequence[StepReport]) -> list[list[StepReport]]
     if step.kind not in ("parallel", "each"):
         return [list(inside)]
     members: dict[str, list[StepReport]] = {}
-    top = min((one.depth for one in inside), default=0)
+    top = min((report.depth for report in inside), default=0)
     name = ""
-    for one in inside:
-        if one.depth == top:
-            name = one.place[: one.place.rindex("]") + 1] if step.kind == "each" else one.place
-        members.setdefault(name, []).append(one)
+    for report in inside:
+        if report.depth == top:
+            name = report.place[: report.place.rindex("]") + 1] if step.kind == "each" else report.place
+        members.setdefault(name, []).append(report)
     return list(members.values())
 
 
 def _is_good(member: Sequence[StepReport]) -> bool:
     """Whether a member has succeeded, or was never begun."""
-    top = min(one.depth for one in member)
-    return not any(one.state in (StepWord.FAILED, StepWord.LET_GO) for one in member if one.depth == top)
+    top = min(report.depth for report in member)
+    return not any(report.state in (StepWord.FAILED, StepWord.LET_GO) for report in member if report.depth == top)
 
 
 def _inside(step: Step, prefix: str, depth: int, rows: _Rows, *, is_alive: bool) -> Iterator[StepReport]:
@@ -289,7 +293,7 @@ def _inside(step: Step, prefix: str, depth: int, rows: _Rows, *, is_alive: bool)
     if inner is not None:
         yield from _walk(inner.steps, f"{place}.", depth, rows, is_alive=is_alive)
         return
-    taken = rows.ways.get(place)
+    way = rows.ways.get(place)
     for block in blocks_of(step):
         if step.kind in ("each", "loop"):
             for part in _parts(place, rows):
@@ -297,9 +301,10 @@ def _inside(step: Step, prefix: str, depth: int, rows: _Rows, *, is_alive: bool)
             continue
         children = list(_walk(block.steps, prefix, depth, rows, is_alive=is_alive))
         if step.kind == "branch":
-            is_missed = taken is not None and block.label != taken
+            is_missed = way is not None and block.label != way
             children = [
-                replace(one, way=block.label, state=StepWord.NOT_TAKEN if is_missed else one.state) for one in children
+                replace(child, way=block.label, state=StepWord.NOT_TAKEN if is_missed else child.state)
+                for child in children
             ]
         yield from children
 
@@ -307,9 +312,9 @@ def _inside(step: Step, prefix: str, depth: int, rows: _Rows, *, is_alive: bool)
 def _parts(place: str, rows: _Rows) -> list[str]:
     """The rounds or items of the block at `place` that were begun, as `place[0]` and so on."""
     start = f"{place}["
-    known = (*rows.by_place, *rows.ways, *rows.questions)
-    found = {name[: name.index("]", len(start)) + 1] for name in known if name.startswith(start)}
-    return sorted(found, key=lambda part: int(part[len(start) : -1]))
+    names = (*rows.by_place, *rows.ways, *rows.questions)
+    parts = {name[: name.index("]", len(start)) + 1] for name in names if name.startswith(start)}
+    return sorted(parts, key=lambda part: int(part[len(start) : -1]))
 
 
 def _leaf(step: Step, place: str, depth: int, rows: _Rows, *, is_alive: bool) -> StepReport:
@@ -317,10 +322,10 @@ def _leaf(step: Step, place: str, depth: int, rows: _Rows, *, is_alive: bool) ->
     row = rows.by_place.get(place)
     if row is None:
         return StepReport(place, step.kind, StepWord.NOT_REACHED, depth, detail)
-    asked = rows.questions.get(place, {})
+    question = rows.questions.get(place, {})
     report = _of_row(row, place, step.kind, depth, detail, is_alive=is_alive)
-    if asked:
-        report = replace(report, question=str(asked.get("question", "")), shown=asked.get("shown", {}))
+    if question:
+        report = replace(report, question=str(question.get("question", "")), shown=question.get("shown", {}))
     if step.kind == "approval" and (wait := rows.waits.get(place)) is not None:
         report = replace(report, deadline=_deadline(wait), timed_out=wait.state is StepState.FAILED)
     if step.kind == "sleep" and row.state is StepState.FAILED and row.kind == "wait":
@@ -350,10 +355,10 @@ def _deadline(wait: StepRecord) -> float | None:
 def _block(step: Step, place: str, depth: int, inside: Sequence[StepReport], rows: _Rows) -> StepReport:
     detail = rows.ways.get(place) or kind_of(step).shows(step.body)
     own = rows.by_place.get(place)
-    begun = [one for one in inside if one.started_at is not None]
-    starts = [one.started_at for one in begun if one.started_at is not None]
-    ends = [one.ended_at for one in begun if one.ended_at is not None]
-    state = _state_of_block(step, begun, own, place in rows.ways)
+    started = [child for child in inside if child.started_at is not None]
+    starts = [child.started_at for child in started if child.started_at is not None]
+    ends = [child.ended_at for child in started if child.ended_at is not None]
+    state = _state_of_block(step, started, own, place in rows.ways)
     return StepReport(
         place,
         step.kind,
@@ -361,36 +366,38 @@ def _block(step: Step, place: str, depth: int, inside: Sequence[StepReport], row
         depth,
         detail,
         started_at=min(starts, default=own.started_at if own else None),
-        ended_at=max(ends, default=own.finished_at if own else None) if len(ends) == len(begun) else None,
+        ended_at=max(ends, default=own.finished_at if own else None) if len(ends) == len(started) else None,
         error=_error(own.error) if own else None,
-        is_block=own is None or bool(begun),
+        is_block=own is None or bool(started),
     )
 
 
-def _state_of_block(step: Step, begun: Sequence[StepReport], own: StepRecord | None, is_decided: bool) -> StepWord:  # noqa: FBT001
-    words = {one.state for one in begun}
+def _state_of_block(step: Step, started: Sequence[StepReport], own: StepRecord | None, is_decided: bool) -> StepWord:  # noqa: FBT001
+    words = {child.state for child in started}
     if own is not None and own.state is StepState.FAILED:
         return StepWord.PASSED_OVER if step.optional else StepWord.FAILED
     for word in (StepWord.RUNNING, StepWord.RESTING, StepWord.WAITING, StepWord.INTERRUPTED):
         if word in words:
             return word
-    if StepWord.FAILED in words and not _is_enough(step, begun):
+    if StepWord.FAILED in words and not _is_enough(step, started):
         return StepWord.PASSED_OVER if step.optional else StepWord.FAILED
     if StepWord.CANCELLED in words:
         return StepWord.CANCELLED
     if StepWord.LET_GO in words and not hasattr(step.body, "join"):
         return StepWord.LET_GO
-    return StepWord.DONE if begun or is_decided else StepWord.NOT_REACHED
+    return StepWord.DONE if started or is_decided else StepWord.NOT_REACHED
 
 
-def _is_enough(step: Step, begun: Sequence[StepReport]) -> bool:
+def _is_enough(step: Step, started: Sequence[StepReport]) -> bool:
     """Whether so many members of a block have succeeded that the others do not count."""
     join: Join = getattr(step.body, "join", "all")
     if join == "settle":
-        return not any(one.error is not None and one.error.type == BudgetExceededError.__name__ for one in begun)
+        return not any(
+            child.error is not None and child.error.type == BudgetExceededError.__name__ for child in started
+        )
     if join == "all":
         return False
-    good = sum(map(_is_good, _members(step, begun)))
+    good = sum(map(_is_good, _members(step, started)))
     return good >= (join if isinstance(join, int) else 1)
 
 
@@ -421,7 +428,7 @@ def _of_row(row: StepRecord, place: str, kind: str, depth: int, detail: str, *, 
 
 
 def _first_start(row: StepRecord) -> float:
-    return min([row.started_at, *(one.started_at for one in row.attempts if one.started_at is not None)])
+    return min([row.started_at, *(attempt.started_at for attempt in row.attempts if attempt.started_at is not None)])
 
 
 def _inputs(row: StepRecord) -> object:
@@ -430,19 +437,25 @@ def _inputs(row: StepRecord) -> object:
 
 def _attempts(row: StepRecord) -> tuple[AttemptReport, ...]:
     """Counted through: the engine begins anew with 1 where a run was resumed."""
-    starts = [one.started_at for one in row.attempts[1:]] + [row.started_at]
+    starts = [attempt.started_at for attempt in row.attempts[1:]] + [row.started_at]
     return tuple(
         AttemptReport(
-            number, one.outcome, _error(one.error), one.started_at, one.finished_at, _next_at(one, start), one.code
+            number,
+            attempt.outcome,
+            _error(attempt.error),
+            attempt.started_at,
+            attempt.finished_at,
+            _next_at(attempt, start),
+            attempt.code,
         )
-        for number, (one, start) in enumerate(zip(row.attempts, starts, strict=False), start=1)
+        for number, (attempt, start) in enumerate(zip(row.attempts, starts, strict=False), start=1)
     )
 
 
-def _next_at(one: Attempt, next_start: float | None) -> float | None:
+def _next_at(attempt: Attempt, next_start: float | None) -> float | None:
     """When the next attempt was due. One that was let go of was followed by whoever came next, if anybody did."""
-    if one.outcome != "interrupted" or next_start is None or next_start < one.finished_at:
-        return one.next_at
+    if attempt.outcome != "interrupted" or next_start is None or next_start < attempt.finished_at:
+        return attempt.next_at
     return next_start
 
 

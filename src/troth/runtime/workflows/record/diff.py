@@ -27,18 +27,18 @@ class Difference:
 
     def as_json(self) -> dict[str, object]:
         """For machines. Who has nothing there has no key."""
-        here = {"one": self.one} if self.is_in_one else {}
-        return {"path": self.path, **here, **({"other": self.other} if self.is_in_other else {})}
+        first = {"one": self.one} if self.is_in_one else {}
+        return {"path": self.path, **first, **({"other": self.other} if self.is_in_other else {})}
 
 
-def diff(one: RunReport, other: RunReport) -> list[Difference]:
+def diff(first: RunReport, second: RunReport) -> list[Difference]:
     """Every difference between two runs, in the order of the workflow. Times are not compared."""
     return [
-        *_compare("workflow", one.workflow, other.workflow),
-        *_compare("inputs", dict(one.inputs), dict(other.inputs)),
-        *_compare_steps(one, other),
-        *_compare("state", str(one.state), str(other.state)),
-        *_compare("output", one.output, other.output),
+        *_compare("workflow", first.workflow, second.workflow),
+        *_compare("inputs", dict(first.inputs), dict(second.inputs)),
+        *_compare_steps(first, second),
+        *_compare("state", str(first.state), str(second.state)),
+        *_compare("output", first.output, second.output),
     ]
 
 
@@ -54,58 +54,60 @@ def diff_between(run: RunReport, since: str | None = None, until: str | None = N
 
 def state_after(run: RunReport, place: str | None = None) -> dict[str, dict[str, object]]:
     """The state of a run at the end of the step at `place`; without one, as it is now."""
-    ended = sorted((one for one in run.steps if one.ended_at is not None), key=lambda one: one.ended_at or 0.0)
+    ended = sorted((step for step in run.steps if step.ended_at is not None), key=lambda step: step.ended_at or 0.0)
     if place is not None:
         last = _find(run, place)
-        ended = [one for one in ended if (one.ended_at or 0.0) <= (last.ended_at or 0.0)]
+        ended = [step for step in ended if (step.ended_at or 0.0) <= (last.ended_at or 0.0)]
     steps: dict[str, object] = {}
-    for one in ended:
-        if one.is_undo and one.error is None:
-            steps.pop(one.undoes, None)
-        elif not one.is_undo and not one.is_block and one.error is None:
-            steps[one.place] = one.output
+    for step in ended:
+        if step.is_undo and step.error is None:
+            steps.pop(step.undoes, None)
+        elif not step.is_undo and not step.is_block and step.error is None:
+            steps[step.place] = step.output
     return {"inputs": dict(run.inputs), "steps": steps}
 
 
 def _find(run: RunReport, place: str) -> StepReport:
-    for one in run.steps:
-        if one.place == place and one.ended_at is not None:
-            return one
-    ended = [one.place for one in run.steps if one.ended_at is not None]
+    for step in run.steps:
+        if step.place == place and step.ended_at is not None:
+            return step
+    ended = [step.place for step in run.steps if step.ended_at is not None]
     raise MisuseError(
         f"The run {run.id!r} has no step {place!r} that has ended. {did_you_mean(place, ended, kind='step')}"
     )
 
 
-def _compare_steps(one: RunReport, other: RunReport) -> Iterator[Difference]:
-    mine = {step.place: step for step in one.steps}
-    theirs = {step.place: step for step in other.steps}
+def _compare_steps(first: RunReport, second: RunReport) -> Iterator[Difference]:
+    mine = {step.place: step for step in first.steps}
+    theirs = {step.place: step for step in second.steps}
     for place in [*mine, *(place for place in theirs if place not in mine)]:
         path = f"steps.{place}"
-        left, right = mine.get(place), theirs.get(place)
-        if left is None or right is None:
-            yield _missing(path, left, right)
+        before, after = mine.get(place), theirs.get(place)
+        if before is None or after is None:
+            yield _missing(path, before, after)
             continue
-        yield from _compare(f"{path} (state)", str(left.state), str(right.state))
-        yield from _compare(path, left.output, right.output)
+        yield from _compare(f"{path} (state)", str(before.state), str(after.state))
+        yield from _compare(path, before.output, after.output)
 
 
-def _missing(path: str, left: StepReport | None, right: StepReport | None) -> Difference:
-    one, other = (None if step is None else str(step.state) for step in (left, right))
-    return Difference(f"{path} (state)", one, other, is_in_one=left is not None, is_in_other=right is not None)
+def _missing(path: str, before: StepReport | None, after: StepReport | None) -> Difference:
+    first, second = (None if step is None else str(step.state) for step in (before, after))
+    return Difference(f"{path} (state)", first, second, is_in_one=before is not None, is_in_other=after is not None)
 
 
-def _compare(path: str, one: object, other: object) -> Iterator[Difference]:
-    if one is _ABSENT or other is _ABSENT:
-        here, there = one is not _ABSENT, other is not _ABSENT
-        yield Difference(path, one if here else None, other if there else None, is_in_one=here, is_in_other=there)
-    elif isinstance(one, Mapping) and isinstance(other, Mapping):
-        for key in [*one, *(key for key in other if key not in one)]:
-            yield from _compare(f"{path}.{key}", one.get(key, _ABSENT), other.get(key, _ABSENT))
-    elif isinstance(one, list) and isinstance(other, list):
-        for index in range(max(len(one), len(other))):
-            left = one[index] if index < len(one) else _ABSENT
-            right = other[index] if index < len(other) else _ABSENT
-            yield from _compare(f"{path}[{index}]", left, right)
-    elif one != other or type(one) is not type(other):
-        yield Difference(path, one, other)
+def _compare(path: str, first: object, second: object) -> Iterator[Difference]:
+    if first is _ABSENT or second is _ABSENT:
+        in_first, in_second = first is not _ABSENT, second is not _ABSENT
+        yield Difference(
+            path, first if in_first else None, second if in_second else None, is_in_one=in_first, is_in_other=in_second
+        )
+    elif isinstance(first, Mapping) and isinstance(second, Mapping):
+        for key in [*first, *(key for key in second if key not in first)]:
+            yield from _compare(f"{path}.{key}", first.get(key, _ABSENT), second.get(key, _ABSENT))
+    elif isinstance(first, list) and isinstance(second, list):
+        for index in range(max(len(first), len(second))):
+            before = first[index] if index < len(first) else _ABSENT
+            after = second[index] if index < len(second) else _ABSENT
+            yield from _compare(f"{path}[{index}]", before, after)
+    elif first != second or type(first) is not type(second):
+        yield Difference(path, first, second)

@@ -21,11 +21,11 @@ def doer(row: StepRecord) -> str:
 
 def origins_of(run_id: str, rows: Sequence[StepRecord]) -> Mapping[str, str]:
     """The runs that did the steps which the fork `run_id` was given, by the places of the steps."""
-    found: dict[str, str] = {}
+    origins: dict[str, str] = {}
     for row in rows:
         if row.kind in ("step", "wait", "append", "sleep") and (who := doer(row)) != run_id:
-            found[_place_of(row)] = who
-    return found
+            origins[_place_of(row)] = who
+    return origins
 
 
 def _place_of(row: StepRecord) -> str:

@@ -126,7 +126,7 @@ class StepReport:
     @property
     def code_changed(self) -> tuple[int, ...]:
         """The attempts, counted from 1, that called other code than the one before them."""
-        codes = [*(one.code for one in self.attempts), self.code]
+        codes = [*(attempt.code for attempt in self.attempts), self.code]
         return tuple(number for number, pair in enumerate(pairwise(codes), start=2) if has_changed(*pair))
 
     def is_too_late(self, now: float | None = None) -> bool:
@@ -138,12 +138,12 @@ class StepReport:
         """Seconds of waiting: between attempts, for a moment, for a person."""
         if self.kind in ("sleep", "approval"):
             return self.took
-        return sum(one.pause for one in self.attempts if not one.was_interrupted)
+        return sum(attempt.pause for attempt in self.attempts if not attempt.was_interrupted)
 
     @property
     def unattended(self) -> float:
         """Seconds in which no process was at work on it: the one that was had died, or had let go of the run."""
-        return sum(one.pause for one in self.attempts if one.was_interrupted)
+        return sum(attempt.pause for attempt in self.attempts if attempt.was_interrupted)
 
     @property
     def took(self) -> float:
@@ -165,12 +165,12 @@ class StepReport:
             return [(self.started_at, self.ended_at, "wait")]
         spans: list[tuple[float, float, str]] = []
         at = self.started_at
-        for one in self.attempts:
-            spans.append((at, one.ended_at, "work"))
-            at = one.ended_at
-            if one.next_at is not None:
-                until = min(max(one.next_at, at), self.ended_at)
-                spans.append((at, until, "gone" if one.was_interrupted else "wait"))
+        for attempt in self.attempts:
+            spans.append((at, attempt.ended_at, "work"))
+            at = attempt.ended_at
+            if attempt.next_at is not None:
+                until = min(max(attempt.next_at, at), self.ended_at)
+                spans.append((at, until, "gone" if attempt.was_interrupted else "wait"))
                 at = until
         if at < self.ended_at or not spans:
             spans.append((at, self.ended_at, "work"))
@@ -210,12 +210,12 @@ class RunReport:
     @property
     def tokens(self) -> int:
         """What its agents used, in and out together."""
-        return sum(one.tokens for one in self.steps)
+        return sum(step.tokens for step in self.steps)
 
     @property
     def cost(self) -> float:
         """What its agents cost."""
-        return sum(one.cost for one in self.steps)
+        return sum(step.cost for step in self.steps)
 
     @property
     def succeeded(self) -> bool:
@@ -232,7 +232,9 @@ class RunReport:
         """When it can go on; None where it needs an answer for that, or nothing."""
         resting = (StepWord.WAITING, StepWord.RESTING)
         moments = [
-            one.wake_at if one.answered_at is None else one.answered_at for one in self.steps if one.state in resting
+            step.wake_at if step.answered_at is None else step.answered_at
+            for step in self.steps
+            if step.state in resting
         ]
         return min((moment for moment in moments if moment is not None), default=None)
 
@@ -252,13 +254,13 @@ class RunReport:
     def done(self) -> tuple[str, ...]:
         """The steps that were done, those undone later included."""
         words = (StepWord.DONE, StepWord.UNDONE)
-        return tuple(one.place for one in self.steps if one.state in words and not one.is_undo)
+        return tuple(step.place for step in self.steps if step.state in words and not step.is_undo)
 
     def step(self, place: str) -> StepReport:
         """The step at `place`; `KeyError` if there is none."""
-        for one in self.steps:
-            if one.place == place:
-                return one
+        for step in self.steps:
+            if step.place == place:
+                return step
         raise KeyError(place)
 
     def commands(self, options: str = "") -> tuple[tuple[str, str], ...]:
@@ -270,9 +272,9 @@ class RunReport:
 
     @property
     def _why_due(self) -> str:
-        if any(one.answered_at is not None for one in self.waiting_for):
+        if any(step.answered_at is not None for step in self.waiting_for):
             return "its question is answered"
-        if any(one.kind == "approval" and one.is_too_late() for one in self.waiting_for):
+        if any(step.kind == "approval" and step.is_too_late() for step in self.waiting_for):
             return "nobody answered in time, and that is a no"
         return "the moment it waited for has come"
 
@@ -285,7 +287,9 @@ class RunReport:
                     ("troth worker", "go on with this run and with all others that nobody carries out"),
                 )
             case RunWord.WAITING if self.waiting_for and self.waiting_for[0].kind == "approval":
-                answerable = [one.place for one in self.waiting_for if one.kind == "approval" and not one.is_too_late()]
+                answerable = [
+                    step.place for step in self.waiting_for if step.kind == "approval" and not step.is_too_late()
+                ]
                 if not answerable:
                     return ((f"troth runs resume {run}", f"go on; {self._why_due}"),)
                 place = answerable[0]
@@ -303,7 +307,7 @@ class RunReport:
             case RunWord.INTERRUPTED:
                 return ((f"troth runs resume {run}", "go on where it was interrupted"),)
             case RunWord.ROLLBACK_INCOMPLETE:
-                names = ", ".join(one.place for one in self.not_undone)
+                names = ", ".join(undo.place for undo in self.not_undone)
                 return ((f"troth runs resume {run}", f"try again to {names}; what is undone is not undone twice"),)
             case RunWord.ROLLED_BACK | RunWord.CANCELLED:
                 return (again,)

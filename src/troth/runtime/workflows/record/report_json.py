@@ -17,7 +17,7 @@ def as_json(run: RunReport, options: str = "") -> dict[str, Any]:
     whole["tokens"], whole["cost"] = run.tokens, run.cost
     whole["done"] = list(run.done)
     whole["commands"] = [{"command": command, "says": says} for command, says in run.commands(options)]
-    for told, step in zip(whole["steps"], run.steps, strict=True):
-        told["worked"], told["waited"] = round(step.worked, 6), round(step.waited, 6)
-        told["code_changed"] = list(step.code_changed)
+    for row, step in zip(whole["steps"], run.steps, strict=True):
+        row["worked"], row["waited"] = round(step.worked, 6), round(step.waited, 6)
+        row["code_changed"] = list(step.code_changed)
     return whole

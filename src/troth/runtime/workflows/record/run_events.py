@@ -11,14 +11,15 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from troth.runtime.agents.model import Usage
-from troth.runtime.store import Happened, HistoryEntry, RunRecord
+from troth.runtime.store import Happened, HistoryEntry, RunRecord, Store
+from troth.runtime.store.transaction import history_topic
 from troth.runtime.workflows.execute.race import LET_GO
 from troth.runtime.workflows.kinds import blocks_of, kind_of
 from troth.runtime.workflows.record.report import RunWord, StepWord
 from troth.runtime.workflows.render.words import MARKS, RUN_MARKS, span, used, value
 from troth.runtime.workflows.spec import Step, WorkflowSpec
 
-__all__ = ["GATHER", "LOOK_AGAIN", "EventReader", "Quiet", "RunEvent"]
+__all__ = ["GATHER", "LOOK_AGAIN", "EventReader", "Quiet", "RunEvent", "RunEventPages"]
 
 What = Literal[
     "run begun",
@@ -166,10 +167,10 @@ class _Making:
         self._place = place
 
     def __call__(
-        self, what: What, state: StepWord, number: int = 0, detail: str = "", output: object = None
+        self, kind: What, state: StepWord, number: int = 0, detail: str = "", output: object = None
     ) -> RunEvent:
         entry = self._entry
-        return RunEvent(entry.run_id, entry.seq, what, entry.at, self._place, state, number, detail, output)
+        return RunEvent(entry.run_id, entry.seq, kind, entry.at, self._place, state, number, detail, output)
 
 
 def _failed(entry: HistoryEntry, step: Step | None) -> StepWord:
@@ -201,6 +202,23 @@ def _places(steps: Sequence[Step], prefix: str) -> Iterator[tuple[str, Step]]:
         below = f"{prefix}{step.id}." if step.kind in ("each", "loop") else prefix
         for block in blocks_of(step):
             yield from _places(block.steps, below)
+
+
+class RunEventPages:
+    """A run's events, a page at a time. It waits for nothing: `topic` says what to listen for."""
+
+    def __init__(self, store: Store, run_id: str, reader: EventReader) -> None:
+        self.topic = history_topic(run_id)
+        self._store = store
+        self._run_id = run_id
+        self._reader = reader
+
+    def read(self, after: int, limit: int = 500) -> tuple[Sequence[RunEvent], int, bool]:
+        """The events after number `after`, the number of the last one there is, and whether the run is over."""
+        run = self._store.run(self._run_id)  # before its entries: over then means that all of them are there
+        entries = self._store.history(self._run_id, after=after, limit=limit)
+        is_over = run is None or run.state.is_over
+        return [self._reader.of(entry) for entry in entries], self._store.last_entry(self._run_id), is_over
 
 
 LOOK_AGAIN = 1.0  # seconds after which a run is looked at without news

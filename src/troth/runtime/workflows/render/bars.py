@@ -30,17 +30,17 @@ def bars(steps: Sequence[StepReport]) -> str:
 
 
 def _bars(steps: Sequence[StepReport]) -> Iterator[str]:
-    every = [one for step in steps for one in step.spans()]
-    start, end = min(one[0] for one in every), max(one[1] for one in every)
+    every = [stretch for step in steps for stretch in step.spans()]
+    start, end = min(stretch[0] for stretch in every), max(stretch[1] for stretch in every)
     whole = max(end - start, 1e-6)
     yield "<div class='bars'><div></div>"
     yield f"<div class='scale'><span>0</span><span>{span(whole)}</span></div><div></div>"
     for step in steps:
         css = step.state.replace(" ", "-")
         yield f"<div>{escape(step.place)}</div><div class='bar {css}'>"
-        for begun, ended, what in step.spans():
-            left, wide = (begun - start) / whole * 100, (ended - begun) / whole * 100
-            title = f"{step.place}: {_WORDS[what]} for {span(ended - begun)}"
-            yield f"<i class='{what}' style='left:{left:.2f}%;width:{wide:.2f}%' title='{escape(title)}'></i>"
+        for began, ended, activity in step.spans():
+            offset, wide = (began - start) / whole * 100, (ended - began) / whole * 100
+            title = f"{step.place}: {_WORDS[activity]} for {span(ended - began)}"
+            yield f"<i class='{activity}' style='left:{offset:.2f}%;width:{wide:.2f}%' title='{escape(title)}'></i>"
         yield f"</div><div class='{css}'>{MARKS[step.state]} {escape(step.state)}</div>"
     yield "</div>"

@@ -17,7 +17,7 @@ _ODD = 12  # at most so many of those in between that are not simply done
 
 def folded(run: RunReport) -> RunReport:
     """`run` with the rounds and items left out that nobody would read; a row says how many."""
-    parts = {place: index for one in run.steps for place, index in _parts(one)}
+    parts = {place: index for step in run.steps for place, index in _parts(step)}
     sizes = Counter(block for block, _ in {(place[: place.rindex("[")], index) for place, index in parts.items()})
     many = {block: size for block, size in sizes.items() if size > _MOST}
     if not many:
@@ -34,43 +34,43 @@ def folded(run: RunReport) -> RunReport:
 def _parts(step: StepReport) -> Iterator[tuple[str, int]]:
     """Every round or item that `step` lies in, with its number: `l[3].a` lies in `l[3]`. So does its undo."""
     place = step.undoes or step.place
-    for found in _INDEX.finditer(place):
-        yield place[: found.end()], int(found[1])
+    for index in _INDEX.finditer(place):
+        yield place[: index.end()], int(index[1])
 
 
 def _odd(steps: Iterable[StepReport], many: Iterable[str]) -> set[str]:
     """Rounds and items with something in them that is not simply done; the first few of each block."""
     blocks = set(many)
-    found: dict[str, dict[str, None]] = {}
-    for one in steps:
-        if one.state in (StepWord.DONE, StepWord.NOT_TAKEN, StepWord.NOT_REACHED, StepWord.UNDONE):
+    places_of: dict[str, dict[str, None]] = {}
+    for step in steps:
+        if step.state in (StepWord.DONE, StepWord.NOT_TAKEN, StepWord.NOT_REACHED, StepWord.UNDONE):
             continue
-        for place, _ in _parts(one):
+        for place, _ in _parts(step):
             if place[: place.rindex("[")] in blocks:
-                found.setdefault(place[: place.rindex("[")], {})[place] = None
-    return {place for places in found.values() for place in list(places)[:_ODD]}
+                places_of.setdefault(place[: place.rindex("[")], {})[place] = None
+    return {place for places in places_of.values() for place in list(places)[:_ODD]}
 
 
 def _with_gaps(steps: Sequence[StepReport], left_out: set[str]) -> Iterator[StepReport]:
     gap: list[StepReport] = []
-    for one in steps:
-        if any(place in left_out for place, _ in _parts(one)):
-            if gap and (gap[0].is_undo, gap[0].depth) != (one.is_undo, min(one.depth, gap[0].depth)):
+    for step in steps:
+        if any(place in left_out for place, _ in _parts(step)):
+            if gap and (gap[0].is_undo, gap[0].depth) != (step.is_undo, min(step.depth, gap[0].depth)):
                 yield _gap(gap)
                 gap = []
-            gap.append(one)
+            gap.append(step)
             continue
         if gap:
             yield _gap(gap)
             gap = []
-        yield one
+        yield step
     if gap:
         yield _gap(gap)
 
 
 def _gap(steps: Sequence[StepReport]) -> StepReport:
     """One row for many."""
-    states = Counter(str(one.state) for one in steps)
+    states = Counter(str(step.state) for step in steps)
     words = ", ".join(f"{count:,} {state}" for state, count in states.most_common())
     first, last = steps[0], steps[-1]
     begins, ends = next(_parts(first))[0], list(_parts(last))[-1][0]

@@ -77,7 +77,7 @@ def _sequence(
 
 def _place(tree: _Tree, row: int, column: float, before: list[str], sheet: _Sheet) -> tuple[int, float, list[str]]:
     sheet.nodes.append(GraphNode(tree.step, row, column))
-    sheet.edges.extend((one, tree.step.place) for one in before)
+    sheet.edges.extend((previous, tree.step.place) for previous in before)
     after = [tree.step.place]
     if not tree.children:
         return row + 1, 1.0, after

@@ -20,7 +20,7 @@ def _lines(graph: Graph) -> Iterator[str]:
     ids = {node.step.place: f"n{number}" for number, node in enumerate(graph.nodes)}
     for node in graph.nodes:
         label = f"{MARKS[node.step.state]} {node.step.place}<br/>{node.step.state}".replace('"', "'")
-        left, right = ("{{", "}}") if node.step.is_block else ("[", "]")
-        yield f'    {ids[node.step.place]}{left}"{label}"{right}'
+        opening, closing = ("{{", "}}") if node.step.is_block else ("[", "]")
+        yield f'    {ids[node.step.place]}{opening}"{label}"{closing}'
     for edge in graph.edges:
         yield f"    {ids[edge[0]]} --> {ids[edge[1]]}"

@@ -14,7 +14,7 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 def printable_text(text: str) -> str:
     """`text` with every control character but line breaks and tabs as an escape: `ESC` is a backslash and `x1b`."""
-    return _CONTROLS.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+    return _CONTROLS.sub(lambda control: f"\\x{ord(control[0]):02x}", text)
 
 
 def printable(value: T) -> T:
@@ -30,5 +30,5 @@ def _printable(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return type(value)(map(_printable, value))
     if is_dataclass(value) and not isinstance(value, type):
-        return replace(value, **{one.name: _printable(getattr(value, one.name)) for one in fields(value)})
+        return replace(value, **{field.name: _printable(getattr(value, field.name)) for field in fields(value)})
     return value

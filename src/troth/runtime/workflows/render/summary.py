@@ -29,9 +29,9 @@ def _lines(run: RunReport, options: str) -> Iterator[str]:
             yield f"      {until(step)}"
     if run.undone:
         yield f"  undone: {', '.join(run.undone)}"
-    for left in run.not_undone:
-        yield f"  NOT undone: {left.undoes}, because its undo failed:"
-        yield from _failure(left)
+    for undo in run.not_undone:
+        yield f"  NOT undone: {undo.undoes}, because its undo failed:"
+        yield from _failure(undo)
     for command, says in run.commands(options):
         yield f"  {command}"
         yield f"      {says}"
@@ -48,9 +48,9 @@ def _failure(step: StepReport) -> Iterator[str]:
         return
     if error.place:
         yield f"  {short_place(error.place)}" + (f"  {error.line}" if error.line else "")
-    first, *rest = str(error).splitlines()
+    first, *more = str(error).splitlines()
     yield f"  {first}"
-    yield from (f"  {line}" for line in rest)
+    yield from (f"  {line}" for line in more)
     if len(step.attempts) > 1:
         yield from (f"  {line}" for line in attempts_of(step))
 
@@ -74,9 +74,9 @@ def code_changes(step: StepReport) -> str:
 
 def attempts_of(step: StepReport) -> Iterator[str]:
     """Each attempt that failed with its own error, and each wait between two."""
-    for one in step.attempts:
-        took = span(one.ended_at - one.started_at) if one.started_at is not None else "?"
-        said = f": {str(one.error).splitlines()[0]}" if one.error is not None else ""
-        yield f"attempt {one.number}  {one.outcome} after {took}{said}"
-        if one.pause:
-            yield f"           {'no process for' if one.was_interrupted else 'waited'} {span(one.pause)}"
+    for attempt in step.attempts:
+        took = span(attempt.ended_at - attempt.started_at) if attempt.started_at is not None else "?"
+        reason = f": {str(attempt.error).splitlines()[0]}" if attempt.error is not None else ""
+        yield f"attempt {attempt.number}  {attempt.outcome} after {took}{reason}"
+        if attempt.pause:
+            yield f"           {'no process for' if attempt.was_interrupted else 'waited'} {span(attempt.pause)}"

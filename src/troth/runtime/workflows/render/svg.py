@@ -30,7 +30,7 @@ def graph_svg(run: RunReport) -> str:
     where = {node.step.place: _corner(node) for node in graph.nodes}
     width = max((x for x, _ in where.values()), default=0) + _WIDE + _EDGE
     height = max((y for _, y in where.values()), default=0) + _HIGH + _EDGE
-    parts = [_edge(where[one], where[other]) for one, other in graph.edges]
+    parts = [_edge(where[source], where[target]) for source, target in graph.edges]
     parts += [_box(node.step, *where[node.step.place]) for node in graph.nodes]
     return (
         f'<svg role="img" aria-label="graph of the steps" viewBox="0 0 {width} {height}" '
@@ -42,9 +42,9 @@ def _corner(node: GraphNode) -> tuple[int, int]:
     return _EDGE + round(node.column * _ACROSS), _EDGE + node.row * _DOWN
 
 
-def _edge(one: tuple[int, int], other: tuple[int, int]) -> str:
-    x1, y1 = one[0] + _WIDE // 2, one[1] + _HIGH
-    x2, y2 = other[0] + _WIDE // 2, other[1]
+def _edge(source: tuple[int, int], target: tuple[int, int]) -> str:
+    x1, y1 = source[0] + _WIDE // 2, source[1] + _HIGH
+    x2, y2 = target[0] + _WIDE // 2, target[1]
     middle = (y1 + y2) // 2
     return f'<path class="edge" d="M{x1} {y1} C{x1} {middle} {x2} {middle} {x2} {y2}"/>'
 

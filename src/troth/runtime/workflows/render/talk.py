@@ -26,16 +26,16 @@ table.talk tr.call td:last-child { font-family: ui-monospace, monospace; }
 def talk_lines(talk: Sequence[Entry], width: int, *, whole: bool = False) -> Iterator[str]:
     """A line for each entry, broken between words; who speaks stands at the left. Long ones are cut, unless `whole`."""
     shown, left_out = (list(talk), 0) if whole else _shortened(talk)
-    left = max((len(_who(entry)) for entry in shown if entry is not None), default=0)
+    indent = max((len(_who(entry)) for entry in shown if entry is not None), default=0)
     for entry in shown:
         if entry is None:
-            yield f"{'…':<{left}}  {left_out} more"
+            yield f"{'…':<{indent}}  {left_out} more"
             continue
-        text = printable_text(_what(entry))
+        text = printable_text(_text_of(entry))
         cut = text if whole or len(text) <= _LONG else f"{text[:_LONG]} … ({len(text):,} letters)"
-        lines = [part for line in cut.splitlines() for part in textwrap.wrap(line, max(20, width - left - 2)) or [""]]
+        lines = [part for line in cut.splitlines() for part in textwrap.wrap(line, max(20, width - indent - 2)) or [""]]
         for number, line in enumerate(lines or [""]):
-            yield f"{_who(entry) if number == 0 else '':<{left}}  {line}".rstrip()
+            yield f"{_who(entry) if number == 0 else '':<{indent}}  {line}".rstrip()
 
 
 def talk_table(talk: Sequence[Entry]) -> str:
@@ -46,7 +46,7 @@ def talk_table(talk: Sequence[Entry]) -> str:
         if entry is None:
             rows.append(f"<tr><td>…</td><td>{left_out} more</td></tr>")
             continue
-        text = _what(entry)
+        text = _text_of(entry)
         cut = text if len(text) <= _LONG_ON_A_PAGE else f"{text[:_LONG_ON_A_PAGE]} … ({len(text):,} letters)"
         rows.append(f"<tr class='{entry.who}'><td>{escape(_who(entry))}</td><td>{escape(cut)}</td></tr>")
     return f"<table class='talk'>{''.join(rows)}</table>"
@@ -64,7 +64,7 @@ def _who(entry: Entry) -> str:
     return "assistant" if entry.who == "call" else (entry.tool or "tool") if entry.who == "answer" else entry.who
 
 
-def _what(entry: Entry) -> str:
+def _text_of(entry: Entry) -> str:
     if entry.who == "call":
         return f"→ {entry.tool}({entry.text})"
     return f"→ {entry.text}" if entry.who == "answer" else entry.text

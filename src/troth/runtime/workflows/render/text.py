@@ -105,13 +105,13 @@ def _folded(text: str, width: int, indent: str = "") -> Iterator[str]:
 
 def _tree(steps: Sequence[StepReport], width: int, paint: Paint) -> Iterator[str]:
     names = [f"{'  ' * step.depth}{_mark(step)} {step.place}" for step in steps]
-    left = min(max(map(len, names), default=0), 34)
+    indent = min(max(map(len, names), default=0), 34)
     states = [_state(step) for step in steps]
     middle = max(map(len, states), default=0)
     for step, name, state in zip(steps, names, states, strict=True):
         color = _STATE_COLORS.get(step.state, "dim")
-        rest = width - left - middle - 4
-        yield f"{name:<{left}}  {paint(f'{state:<{middle}}', color)}  {_about(step, max(rest, 12))}"
+        room = width - indent - middle - 4
+        yield f"{name:<{indent}}  {paint(f'{state:<{middle}}', color)}  {_about(step, max(room, 12))}"
 
 
 def _mark(step: StepReport) -> str:
@@ -146,25 +146,25 @@ def _about(step: StepReport, room: int) -> str:
 def _timeline(steps: Sequence[StepReport], width: int) -> Iterator[str]:
     """A bar per step: work is solid, waiting is light, and where no process was at work there is a gap."""
     every = [span_ for step in steps for span_ in step.spans()]
-    start, end = min(one[0] for one in every), max(one[1] for one in every)
+    start, end = min(stretch[0] for stretch in every), max(stretch[1] for stretch in every)
     whole = max(end - start, 1e-6)
-    left = min(max(len("timeline"), *(len(step.place) for step in steps)), 28)
-    room = width - left - 3
+    indent = min(max(len("timeline"), *(len(step.place) for step in steps)), 28)
+    room = width - indent - 3
     scale = f"0{span(whole):>{room - 1}}"
-    yield f"{'timeline':<{left}}  {scale}"
+    yield f"{'timeline':<{indent}}  {scale}"
     for step in steps:
         bar = [" "] * room
-        for begun, ended, what in step.spans():
-            first = int((begun - start) / whole * (room - 1))
+        for began, ended, activity in step.spans():
+            first = int((began - start) / whole * (room - 1))
             last = max(first, int((ended - start) / whole * (room - 1)))
-            bar[first : last + 1] = _LETTERS[what] * (last - first + 1)
+            bar[first : last + 1] = _LETTERS[activity] * (last - first + 1)
         if step.state is StepWord.FAILED:
             end_at = max(index for index, letter in enumerate(bar) if letter != " ")
             bar[end_at] = MARKS[StepWord.FAILED]
-        name = step.place if len(step.place) <= left else "…" + step.place[-left + 1 :]
-        yield f"{name:<{left}}  {''.join(bar)}"
-    has_gap = any(what == "gone" for _, _, what in every)
-    yield f"{'':<{left}}  █ working  ░ waiting" + ("  · no process" if has_gap else "")
+        name = step.place if len(step.place) <= indent else "…" + step.place[-indent + 1 :]
+        yield f"{name:<{indent}}  {''.join(bar)}"
+    has_gap = any(activity == "gone" for _, _, activity in every)
+    yield f"{'':<{indent}}  █ working  ░ waiting" + ("  · no process" if has_gap else "")
 
 
 def table(runs: Sequence[RunReport], *, width: int = 80, paint: Paint = _plain) -> str:
@@ -175,11 +175,11 @@ def table(runs: Sequence[RunReport], *, width: int = 80, paint: Paint = _plain) 
     rows = [(run.id, f"{RUN_MARKS[run.state]} {run.state}", at(run.created_at), _note(run)) for run in runs]
     first, second = (max(len(row[column]) for row in rows) for column in (0, 1))
     lines = []
-    for run, (name, state, begun, note) in zip(runs, rows, strict=True):
+    for run, (name, state, started, note) in zip(runs, rows, strict=True):
         shown = paint(f"{state:<{second}}", _STATE_COLORS.get(run.state, "bold"))
-        room = width - first - second - len(begun) - 6
+        room = width - first - second - len(started) - 6
         cut = note if len(note) <= room else note[: max(room - 1, 0)] + "…"
-        lines.append(f"{name:<{first}}  {shown}  {begun}  {cut}".rstrip())
+        lines.append(f"{name:<{first}}  {shown}  {started}  {cut}".rstrip())
     return "\n".join(lines)
 
 

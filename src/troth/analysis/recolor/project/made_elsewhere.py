@@ -1,0 +1,109 @@
+"""Tell what surely is no object of the project: literals, and what the standard library has made."""
+
+import ast
+
+from troth.analysis.recolor.project.resolve import looked_up
+from troth.analysis.recolor.project.tree import Definition, Tree, is_bound_around, own_nodes
+from troth.analysis.recolor.project.workspace import Workspace
+from troth.analysis.semantics.queries.call_graph import names_of
+from troth.analysis.semantics.resolve.library import LibraryClass
+from troth.analysis.semantics.symbols import Class, Function
+from troth.analysis.semantics.values import members_of
+
+__all__ = ["is_made_elsewhere"]
+
+_LITERALS = (
+    ast.Constant, ast.JoinedStr, ast.List, ast.Dict, ast.Set, ast.Tuple, ast.ListComp, ast.DictComp, ast.SetComp,
+    ast.Compare,
+)  # fmt: skip
+# Modules whose functions and classes make things of their own, and never give back what they were given.
+_MAKING = frozenset({
+    "argparse", "base64", "binascii", "bz2", "calendar", "codecs", "configparser", "csv", "datetime", "decimal",
+    "difflib", "email", "fractions", "glob", "gzip", "hashlib", "hmac", "html", "http", "io", "ipaddress", "json",
+    "locale", "logging", "lzma", "math", "mimetypes", "os", "pathlib", "platform", "random", "re", "secrets",
+    "select", "selectors", "shlex", "shutil", "signal", "socket", "sqlite3", "ssl", "statistics", "string",
+    "struct", "subprocess", "sys", "tarfile", "tempfile", "textwrap", "threading", "time", "traceback",
+    "unicodedata", "urllib", "uuid", "xml", "zipfile", "zlib", "zoneinfo",
+})  # fmt: skip
+_BUILTINS = frozenset({
+    "open", "str", "bytes", "bytearray", "int", "float", "bool", "dict", "list", "set", "frozenset", "tuple", "vars",
+    "repr", "format", "input", "range", "hex", "sorted", "memoryview", "complex", "ascii", "bin", "oct", "chr",
+})  # fmt: skip
+_OF_EVERYTHING = frozenset({"__dict__", "__name__", "__doc__", "__module__", "__qualname__"})
+_EMPTY = frozenset({"builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol"})  # bases that keep nothing
+_GIVING_BACK = frozenset(
+    {"get", "pop", "setdefault", "popitem", "popleft", "__getitem__", "__enter__", "enter_context"}
+)
+_DEEPEST = 4  # variables that stand for one another
+
+
+def is_made_elsewhere(
+    workspace: Workspace, tree: Tree, node: ast.expr, caller: Function | None, depth: int = 0
+) -> bool:
+    """Whether an expression surely gives no object of the project: a literal, or what the standard library has made.
+
+    A library may give back what it was given; those that are known to make things of their own are listed.
+    """
+    if isinstance(node, _LITERALS) or (isinstance(node, ast.Attribute) and node.attr in _OF_EVERYTHING):
+        return True
+    if isinstance(node, ast.Call):
+        value = looked_up(workspace, tree, node.func, caller)
+        if value is None and isinstance(node.func, ast.Attribute):  # a method of what was made elsewhere
+            return node.func.attr not in _GIVING_BACK and is_made_elsewhere(
+                workspace, tree, node.func.value, caller, depth
+            )
+        if value is None and isinstance(node.func, ast.Name):
+            return node.func.id in _BUILTINS and not is_bound_around(tree, node.func)
+        return all(_is_making(list(names_of(one))) for one in members_of(value))
+    if depth > _DEEPEST or caller is None or (where := workspace.definition(caller)) is None:
+        return False
+    if isinstance(node, ast.Name):
+        made = [_bound_to(tree, one) for one in own_nodes(where[1]) if _stores(one, node.id)]
+        return bool(made) and all(
+            one is not None and is_made_elsewhere(workspace, tree, one, caller, depth + 1) for one in made
+        )
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
+        return _is_field_made_elsewhere(workspace, node.attr, caller, depth)
+    return False
+
+
+def _is_field_made_elsewhere(workspace: Workspace, name: str, method: Function, depth: int) -> bool:
+    """Whether everything that the methods of the class and its bases put into the field was made elsewhere."""
+    made: list[tuple[Tree, ast.expr | None, Function | None]] = []
+    for cls in workspace.program.classes.order(method.owner) if method.owner is not None else ():
+        tree = workspace.tree(cls.module.path) if isinstance(cls, Class) else None
+        if tree is None:
+            if isinstance(cls, LibraryClass) and cls.qualified in _EMPTY:
+                continue
+            return False  # a base that is not known may put anything there
+        assert isinstance(cls, Class)
+        for one in ast.walk(tree.module):
+            if isinstance(one, ast.Attribute) and one.attr == name and isinstance(one.ctx, ast.Store):
+                around = tree.around(one)
+                inside = workspace.function(tree, around) if isinstance(around, Definition) else None
+                if inside is not None and inside.owner is cls:
+                    made.append((tree, _bound_to(tree, one), inside))
+    real = [one for one in made if not (isinstance(one[1], ast.Constant) and one[1].value is None)]
+    return bool(real) and all(
+        one is not None and is_made_elsewhere(workspace, tree, one, inside, depth + 1) for tree, one, inside in real
+    )
+
+
+def _stores(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
+
+
+def _bound_to(tree: Tree, target: ast.AST) -> ast.expr | None:
+    """What a variable or field is set to: by an assignment, or by `with … as`."""
+    parent = tree.parent(target)
+    if isinstance(parent, ast.Assign) and target in parent.targets:
+        return parent.value
+    if isinstance(parent, ast.AnnAssign):
+        return parent.value
+    return parent.context_expr if isinstance(parent, ast.withitem) else None
+
+
+def _is_making(names: list[str]) -> bool:
+    return bool(names) and all(
+        one.partition(".")[0] in _MAKING or one.removeprefix("builtins.") in _BUILTINS for one in names
+    )

@@ -1,0 +1,224 @@
+"""Write the plain twin of an async class from its text."""
+
+import ast
+import re
+from dataclasses import dataclass, field
+
+from troth.analysis.edits.apply import apply
+from troth.analysis.facts.from_ast.expressions import at
+from troth.analysis.findings import Edit
+from troth.analysis.recolor.problem import Problem
+from troth.analysis.recolor.project.resolve import looked_up
+from troth.analysis.recolor.project.tree import Definition, Tree
+from troth.analysis.recolor.project.workspace import Workspace
+from troth.analysis.recolor.rewrite.rewrite_async import import_added
+from troth.analysis.recolor.twin.plain_names import plain_attribute, plain_class, plain_dotted
+from troth.analysis.semantics.queries.call_graph import names_of
+from troth.analysis.semantics.symbols import Class, Function
+from troth.analysis.semantics.values import ClassObject, FunctionValue, members_of
+
+__all__ = ["Twin", "twin_of"]
+
+_END = "# troth: end of the twin"
+_ASYNC = re.compile(r"async\s+")
+_AWAIT = re.compile(r"await\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Twin:
+    """The twin of a class: the edits that write it, or write it anew, and what stands in the way."""
+
+    cls: Class
+    name: str
+    edits: tuple[Edit, ...]
+    problems: tuple[Problem, ...]
+
+
+def twin_of(workspace: Workspace, cls: Class) -> Twin:
+    """The plain twin of `cls`, right below it in its file, between two comments that say where it comes from."""
+    tree = workspace.tree(cls.module.path)
+    assert tree is not None
+    node = next(one for one in ast.walk(tree.module) if _is_at(one, cls))
+    assert isinstance(node, ast.ClassDef)
+    made = _Writing(workspace, tree, cls, node)
+    text = made.text()
+    newline = "\r\n" if "\r\n" in tree.text.value else "\n"
+    target = f"{cls.module.path}:{cls.name}"
+    begin = f"# troth: the plain twin of {cls.name}; `troth recolor {target} --to both` writes it anew"
+    block = newline.join((begin, text, _END, ""))
+    start, end = _old_block(tree, node, cls.name)
+    is_ended = tree.text.value[:start].endswith("\n")
+    gap = "" if end > start else newline * (2 if is_ended else 3)
+    edits = [Edit(cls.module.path, start, end, gap + block), *made.imports()]
+    taken = [one for one in tree.module.body if isinstance(one, ast.ClassDef) and one.name == made.name]
+    for other in taken:
+        if not start <= tree.start(other) < max(end, start):
+            why = f"there is a class {made.name} already that was not written from {cls.name}"
+            made.problems.append(Problem(cls.module.path, other.lineno, other.name, why))
+    return Twin(cls, made.name, tuple(edits), tuple(sorted(made.problems)))
+
+
+def _is_at(node: ast.AST, cls: Class) -> bool:
+    return isinstance(node, ast.ClassDef) and at(node)[:2] == cls.facts.at[:2]
+
+
+def _old_block(tree: Tree, node: ast.ClassDef, name: str) -> tuple[int, int]:
+    """Where the twin stands now, with its comments; an empty place behind the class where there is none."""
+    text = tree.text.value
+    begin = text.find(f"# troth: the plain twin of {name};")
+    if begin >= 0:
+        end = text.find(_END, begin)
+        if end >= 0:
+            end = text.find("\n", end)
+            return begin, len(text) if end < 0 else end + 1
+    end = text.find("\n", tree.end(node))
+    place = len(text) if end < 0 else end + 1
+    return place, place
+
+
+def _is_async_generator(node: ast.expr) -> bool:
+    """Whether it is the type that has one parameter more in plain code: what the generator returns."""
+    return ast.unparse(node).rpartition(".")[2] == "AsyncGenerator"
+
+
+@dataclass(eq=False)
+class _Writing:
+    """The text of one twin while it is made."""
+
+    workspace: Workspace
+    tree: Tree
+    cls: Class
+    node: ast.ClassDef
+    problems: list[Problem] = field(default_factory=list)
+    needed: dict[str, str] = field(default_factory=dict)  # names that have to be imported, with the statement
+    name: str = ""
+
+    def text(self) -> str:
+        """The class with all that is async in it made plain."""
+        self.name = plain_class(self.cls.name)
+        first = self.node.decorator_list[0] if self.node.decorator_list else self.node
+        start = self.tree.text.offset(first.lineno, 0)
+        edits = [one for node in ast.walk(self.node) for one in self._edits(node)]
+        moved = [Edit(one.path, one.start - start, one.end - start, one.text) for one in dict.fromkeys(edits)]
+        return apply(self.tree.text.value[start : self.tree.end(self.node)], moved)
+
+    def imports(self) -> list[Edit]:
+        """The edits that import what only the twin needs."""
+        return [edit for name, line in self.needed.items() for edit in import_added(self.tree, line, name)]
+
+    def _edits(self, node: ast.AST) -> list[Edit]:
+        tree = self.tree
+        match node:
+            case ast.ClassDef() if node is self.node:
+                return self._word(tree.text.offset(node.lineno, node.col_offset), node.name, self.name)
+            case ast.AsyncFunctionDef() | ast.FunctionDef():
+                start = tree.start(node)
+                edits = self._cut(_ASYNC, start) if isinstance(node, ast.AsyncFunctionDef) else []
+                plain = plain_attribute(node.name)
+                return [*edits, *(self._word(start, node.name, plain) if plain is not None else [])]
+            case ast.AsyncFor() | ast.AsyncWith():
+                return self._cut(_ASYNC, tree.start(node))
+            case ast.comprehension() if node.is_async:
+                head = tree.text.value[: tree.start(node.target)]
+                found = list(re.finditer(r"async\s+(?=for\b)", head))
+                return [Edit(tree.view.path, found[-1].start(), found[-1].end(), "")] if found else []
+            case ast.Await():
+                return self._awaited(node)
+            case ast.Name() | ast.Attribute():
+                return self._renamed(node)
+            case ast.Constant(value=str() as text) if text == self.cls.name:  # an annotation in quotes
+                return self._word(tree.start(node), text, self.name)
+            case ast.Subscript(slice=ast.Tuple(elts=[_, last])) if _is_async_generator(node.value):
+                return [Edit(tree.view.path, tree.end(last), tree.end(last), ", None")]
+            case _:
+                return []
+
+    def _cut(self, pattern: re.Pattern[str], start: int) -> list[Edit]:
+        found = pattern.match(self.tree.text.value, start)
+        return [] if found is None else [Edit(self.tree.view.path, start, found.end(), "")]
+
+    def _word(self, start: int, old: str, new: str) -> list[Edit]:
+        found = re.compile(rf"\b{re.escape(old)}\b").search(self.tree.text.value, start)
+        return [] if found is None else [Edit(self.tree.view.path, found.start(), found.end(), new)]
+
+    def _awaited(self, node: ast.Await) -> list[Edit]:
+        tree, path = self.tree, self.tree.view.path
+        if not isinstance(node.value, ast.Call):
+            self._refuse(node, "what is awaited is no call: plain code has nothing to wait for it with")
+        elif (why := self._stays_async(node.value)) is not None:
+            self._refuse(node, why)
+        start, parent = tree.start(node), tree.parent(node)
+        cut = self._cut(_AWAIT, start)
+        text, end = tree.text.value, tree.end(node)
+        trails = isinstance(parent, ast.Attribute | ast.Subscript) and parent.value is node
+        if trails and text[start - 1 : start] == "(" and text[end : end + 1] == ")" and cut:
+            return [Edit(path, start - 1, cut[0].end, ""), Edit(path, end, end + 1, "")]
+        return cut
+
+    def _stays_async(self, call: ast.Call) -> str | None:
+        """Why a call that is awaited has no plain twin; None if it has one, or is of something nobody knows."""
+        value = looked_up(self.workspace, self.tree, call.func, self._inside(call))
+        for one in members_of(value) if value is not None else ():
+            if isinstance(one, FunctionValue) and isinstance(one.function, Function) and one.function.is_async:
+                owner = one.function.owner
+                if owner is None or not (owner is self.cls or self._has_twin(owner)):
+                    path, line = one.function.place
+                    return f"`{one.function.qualname}` ({path}:{line}) is async and has no twin"
+        names = [ast.unparse(call.func), *(names_of(value) if value is not None else ())]
+        if any(plain_dotted(name) is not None for name in names):
+            return None
+        is_of_loop = any(name.startswith(("asyncio.", "anyio.", "trio.")) for name in names)
+        return f"`{names[0]}` has no counterpart in plain code" if is_of_loop else None
+
+    def _has_twin(self, cls: Class) -> bool:
+        twin = plain_class(cls.name)
+        return any(cls.module.cls(index).name == twin for index in range(len(cls.module.facts.classes)))
+
+    def _renamed(self, node: ast.Name | ast.Attribute) -> list[Edit]:
+        """A class of the other color, or a word of Python's own, by its plain name."""
+        tree = self.tree
+        last = node.attr if isinstance(node, ast.Attribute) else node.id
+        value = looked_up(self.workspace, tree, node, self._inside(node)) if "sync" in last.lower() else None
+        if last == self.cls.name and isinstance(node, ast.Name):
+            return [Edit(tree.view.path, tree.start(node), tree.end(node), self.name)]
+        for one in members_of(value) if value is not None else ():
+            if isinstance(one, ClassObject) and isinstance(one.cls, Class) and self._has_twin(one.cls):
+                self._import_beside(last, plain_class(last))
+                return [Edit(tree.view.path, tree.end(node) - len(last), tree.end(node), plain_class(last))]
+        dotted = ast.unparse(node) if isinstance(node, ast.Attribute) else ""
+        for name in (*(names_of(value) if value is not None else ()), dotted):
+            twin = plain_dotted(name) if name else None
+            if twin is not None:
+                return self._of_library(node, last, twin)
+        plain = plain_attribute(last)
+        if plain is None:
+            return []
+        if isinstance(node, ast.Name):
+            self._import_beside(last, plain)
+        return [Edit(tree.view.path, tree.end(node) - len(last), tree.end(node), plain)]
+
+    def _of_library(self, node: ast.Name | ast.Attribute, last: str, twin: str) -> list[Edit]:
+        tree, new = self.tree, twin.rpartition(".")[2]
+        head = twin.rpartition(".")[0]
+        if isinstance(node, ast.Name):
+            self._import_beside(last, new)
+            return [Edit(tree.view.path, tree.start(node), tree.end(node), new)]
+        if head and ast.unparse(node.value) != head and head in {"time", "threading", "queue"}:
+            self.needed.setdefault(head, f"import {head}")
+            return [Edit(tree.view.path, tree.start(node), tree.end(node), twin)]
+        if not head:
+            return [Edit(tree.view.path, tree.start(node), tree.end(node), twin)]
+        return [Edit(tree.view.path, tree.end(node) - len(last), tree.end(node), new)]
+
+    def _import_beside(self, old: str, new: str) -> None:
+        """What `from x import old` brought has to be imported by its plain name too."""
+        for one in self.tree.module.body:
+            if isinstance(one, ast.ImportFrom) and any((a.asname or a.name) == old for a in one.names):
+                self.needed.setdefault(new, f"from {'.' * one.level}{one.module or ''} import {new}")
+
+    def _inside(self, node: ast.AST) -> Function | None:
+        around = self.tree.around(node)
+        return self.workspace.function(self.tree, around) if isinstance(around, Definition) else None
+
+    def _refuse(self, node: ast.expr, why: str) -> None:
+        self.problems.append(Problem(self.tree.view.path, node.lineno, ast.unparse(node), why))

@@ -1,0 +1,380 @@
+"""Find what `await`, `async for` and `async with` are given and have no use for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from troth.analysis.facts.model import ASYNC
+from troth.analysis.facts.names import last_name
+from troth.analysis.facts.nodes import of_kind, words_of
+from troth.analysis.findings import Reason
+from troth.analysis.incremental.project_queries import part
+from troth.analysis.semantics.evidence.color_checks import ASKS_FOR_FUNCTION
+from troth.analysis.semantics.infer.evaluator import BUILTIN_FUNCTIONS
+from troth.analysis.semantics.infer.never_awaitable import is_harmless, is_no_promise
+from troth.analysis.semantics.resolve import library
+from troth.analysis.semantics.resolve.library import LibraryClass, LibraryFunction
+from troth.analysis.semantics.symbols import Class, Function
+from troth.analysis.semantics.values import (
+    AsyncContext,
+    AwaitableContext,
+    Builtin,
+    ClassObject,
+    External,
+    FunctionValue,
+    Instance,
+    Nothing,
+    Table,
+    TupleOf,
+    Value,
+    members_of,
+)
+from troth.analysis.semantics.walk.awaitable_states import LOCKS_OF_THREADS
+from troth.analysis.semantics.walk.awaitables_in_value import promises
+from troth.analysis.semantics.walk.reasons import article
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, MutableMapping
+
+    from troth.analysis.facts.model import FileFacts, Node
+    from troth.analysis.semantics.program import Program
+    from troth.analysis.semantics.walk.incident import Operand
+
+__all__ = ["Refusal", "refused"]
+
+_ASKING = ASKS_FOR_FUNCTION | {"isawaitable", "iscoroutine", "isasyncgen", "maybe_await"}
+_BUILTIN_TYPES = frozenset(
+    {
+        "str",
+        "bytes",
+        "bytearray",
+        "int",
+        "float",
+        "complex",
+        "bool",
+        "dict",
+        "list",
+        "set",
+        "frozenset",
+        "tuple",
+        "range",
+    }
+)
+_DUNDERS = {"await": "__await__", "async for": "__aiter__", "async with": "__aenter__"}
+_LOOSE = frozenset({"Iterable", "Iterator", "Generator", "Collection", "Sequence", "Mapping", "Any"})
+_TAKEN = {"await": "await", "for": "async for", "with": "async with"}
+_RESULTS = (Builtin, TupleOf, Table, Instance, Nothing)
+_MAKING = ("create_task", "ensure_future", "gather", "create_future", "Future", "run_in_executor", "shield")
+_MAKING_TASKS = tuple(f"{name}()" for name in _MAKING)
+_LOCKS = frozenset({"Lock", "Semaphore", "BoundedSemaphore", "Condition"})
+
+
+class Refusal(NamedTuple):
+    """One operand that cannot be used so: what it is, in words, why that is known, and whether it is certain."""
+
+    function: Function
+    operand: Operand
+    what: str
+    reasons: tuple[Reason, ...]
+    sure: bool
+    holds_promises: bool = False  # a collection whose items can be awaited
+    is_context: bool = False  # made to be entered
+    is_function: bool = False  # not called
+
+
+def refused(program: Program, *hows: str) -> Iterator[Refusal]:
+    """The operands of these kinds in the asked files that must be refused."""
+    for path in program.asked:
+        module = program.module(path)
+        for index, facts in enumerate(module.facts.functions):
+            if not (facts.taken or facts.awaited) or (index and not facts.flags & ASYNC):
+                continue
+            function = module.function(index)
+            if _is_worth_a_look(program, function, hows):
+                yield from _in_function(program, function, hows)
+
+
+def _in_function(program: Program, function: Function, hows: tuple[str, ...]) -> Iterator[Refusal]:
+    if any(callee.rpartition(".")[2] in _ASKING for callee in function.facts.calls):
+        return  # it looks at what it has got before it waits
+    for operand in program.summary(function).operands:
+        if operand.how in hows:
+            refusal = _judged(program, function, operand)
+            if refusal is not None and not _is_known_to_author(program, refusal):
+                yield refusal
+
+
+def _is_known_to_author(program: Program, refusal: Refusal) -> bool:
+    """Whether the line tells a type checker, which says the same, to be silent."""
+    line = refusal.operand.at[0]
+    return "ignore" in program.text(refusal.function.module.path).cut(line, 0, line + 1, 0).partition("#")[2]
+
+
+def _is_worth_a_look(program: Program, function: Function, hows: tuple[str, ...]) -> bool:
+    """Whether a walk may show such an operand, as far as names and a glance tell."""
+    if program.has_walked(function):
+        return True
+    facts = function.facts
+    for taken in facts.taken:
+        how, _, what = taken.partition(" ")
+        if what and _TAKEN[how] in hows and _may_be_refused(program, function, what):
+            return True
+    for callee in facts.awaited:
+        how, _, what = callee.rpartition(" ")
+        if (_TAKEN[how] if how else "await") in hows and _may_refuse(program, function, what):
+            return True
+    return False
+
+
+def _may_be_refused(program: Program, function: Function, what: str) -> bool:
+    """Whether what is taken, as facts write it, may be something that no async operation takes."""
+    if what[-1] == ")":
+        return _may_refuse(program, function, what[:-2])
+    if what[0] == ".":
+        return what[1:] in _plain_attributes(program)
+    param = function.params.get(what)
+    if param is not None:
+        return param[1] is not None
+    return not function.origins.get(what, "").endswith(_MAKING_TASKS)
+
+
+def _plain_attributes(program: Program) -> frozenset[str]:
+    known: MutableMapping[str, frozenset[str]] = program.answers_to("plain attributes")
+    if "" not in known:
+        known[""] = frozenset().union(*program.said("plain attributes").values())
+    return known[""]
+
+
+@part("plain attributes")
+def _hold_plain_things(file: FileFacts) -> frozenset[str]:
+    """The attributes that may hold something else than an awaitable: by a value, an annotation or a plain property."""
+    found = {f.name for f in file.functions if f.owner >= 0 and not f.flags & ASYNC}
+    for c in file.classes:
+        found.update(name for name, _, annotation, value in c.self_attributes if annotation or _is_plain_node(value))
+        found.update(name for name, _ in c.annotations)
+        found.update(name for name, value in c.values if _is_plain_node(value))
+    return frozenset(found)
+
+
+def _is_plain_node(value: Node | None) -> bool:
+    """Whether a value is written out, or made by a call that may make anything but a task."""
+    if value is None or value[0] == "const":
+        return value is not None and value[1] != "None"
+    if value[0] == "call":
+        return not last_name(value[1]).endswith(_MAKING)
+    return value[0] in {"list", "dict", "set", "tuple", "comp", "fstr", "name"}
+
+
+def _may_refuse(program: Program, function: Function, callee: str) -> bool:
+    """Whether what a callee gives may be something that no async operation takes."""
+    root, _, rest = callee.partition(".")
+    if not rest and root in BUILTIN_FUNCTIONS:
+        return True
+    found = program.glance.alternatives(function, callee) if root not in {"?", "[]", "()", ""} else None
+    return found is not None and all(_makes_plain(program, one) for one in found)
+
+
+def _makes_plain(program: Program, value: Value | None) -> bool:
+    if isinstance(value, ClassObject):
+        return True
+    if isinstance(value, FunctionValue):
+        called = value.function
+        if isinstance(called, LibraryFunction):
+            return not called.flags
+        return program.effects.of(called) in {"plain", "context", "syncontext", "iterator"}
+    return False
+
+
+def _judged(program: Program, function: Function, operand: Operand) -> Refusal | None:
+    """Why all that the operand may be is refused; None where something is left open."""
+    if operand.node[0] == "attr" and _is_anew_below(program, operand):
+        return None
+    if any(_may_give_more(program, operand, giver) for giver in _givers(program, function, operand.node)):
+        return None
+    members = members_of(operand.value)
+    found: list[Refusal] = []
+    for member in members:
+        one = _one(program, function, operand, member)
+        if one is None:
+            return None
+        found.append(one)
+    first = found[0]
+    if len(found) == 1:
+        return first
+    what = " or ".join(dict.fromkeys(one.what for one in found))
+    reasons = tuple(dict.fromkeys(reason for one in found for reason in one.reasons))
+    return first._replace(what=what, reasons=reasons, sure=all(one.sure for one in found))
+
+
+def _is_anew_below(program: Program, operand: Operand) -> bool:
+    """Whether a class below that of the object has an attribute of that name of its own."""
+    name = operand.node[2]
+    return any(
+        name in child.methods or name in child.values or name in child.annotations
+        for one in members_of(operand.base)
+        if isinstance(one, Instance) and isinstance(one.cls, Class)
+        for child in program.classes.children(one.cls)
+    )
+
+
+def _givers(program: Program, function: Function, node: Node) -> list[Value | None]:
+    """The callees that give the operand, on the spot or by way of the variable that holds it."""
+    nodes = [node]
+    if node[0] == "name":
+        nodes = [one[2] for one in of_kind(function.body(), "assign") if node in one[1]]
+    calls = [one[1] if one[0] == "await" else one for one in nodes]
+    places = {one[4] for one in calls if one[0] == "call"}
+    return [call.callee for call in program.calling.of(function) if call.at in places] if places else []
+
+
+def _may_give_more(program: Program, operand: Operand, giver: Value | None) -> bool:
+    """Whether a function may give something else than it says.
+
+    It may be that of an async twin, or it is annotated with what its body hands on from somebody unknown.
+    """
+    called = giver.function if isinstance(giver, FunctionValue) else None
+    if not isinstance(called, Function):
+        return isinstance(giver, FunctionValue) and operand.how == "await" and operand.node[0] == "call"
+    if operand.how == "await" and operand.node[0] == "call" and program.effects.of(called) != "context":
+        return True  # what a plain function gives is judged with the function
+    if called.owner is not None and not called.is_async and program.evidence.colors(called.name)[0]:
+        return True
+    if called.facts.returns is None or called.is_abstract:
+        return False
+    return not all(type(one) in _RESULTS for one in members_of(program.inferred(called)))
+
+
+def _one(program: Program, function: Function, operand: Operand, value: Value | None) -> Refusal | None:
+    how, node = operand.how, operand.node
+    if isinstance(value, AsyncContext):
+        if how != "await" or isinstance(value, AwaitableContext) or value.site is None:
+            return None
+        site = value.site
+        sure = operand.sure and site.sure and isinstance(site.target, Function)
+        return Refusal(function, operand, "an async context manager", site.reasons, sure, is_context=True)
+    if isinstance(value, Builtin | TupleOf | Table):
+        name = value.name if isinstance(value, Builtin) else "tuple" if isinstance(value, TupleOf) else "dict"
+        if not _refuses(how, name) or (node[0] == "call" and how == "await"):
+            return None  # what a call gives is judged with its callee
+        if how == "async for" and _is_loosely_declared(program, function, operand):
+            return None
+        what = {"context": "a plain context manager", "iterator": "a plain iterator"}.get(
+            name, f"{article(name)} `{name}`"
+        )
+        holds = how == "await" and any(True for _ in promises(value))
+        return Refusal(function, operand, what, _because(program, function, operand, what), operand.sure, holds)
+    if isinstance(value, Instance):
+        return _object(program, function, operand, value)
+    if isinstance(value, External) and value.path in LOCKS_OF_THREADS:
+        made = value.path.removesuffix("()")
+        reason = Reason(f"`{made}` makes a lock of threads, which has no `{_DUNDERS[how]}`")
+        return Refusal(function, operand, f"a `{made}`", (reason,), operand.sure)
+    if isinstance(value, FunctionValue) and how == "await" and node[0] != "call":
+        return _uncalled(program, function, operand, value)
+    return None
+
+
+def _is_loosely_declared(program: Program, function: Function, operand: Operand) -> bool:
+    """Whether an annotation says no more than that something is looped over: many mean an async loop by it."""
+    node = operand.node
+    declared: list[Node | None] = []
+    if node[0] == "name":
+        param = function.params.get(node[1])
+        declared.append(None if param is None else param[1])
+    elif node[0] == "attr":
+        owners = [one.cls for one in members_of(operand.base) if isinstance(one, Instance)]
+        for cls in (one for owner in owners if isinstance(owner, Class) for one in program.classes.order(owner)):
+            if isinstance(cls, Class):
+                declared.append(cls.annotations.get(node[2]))
+                declared += _declared_by_methods(cls, node[2])
+    return any(one is not None and not _LOOSE.isdisjoint(words_of(one)) for one in declared)
+
+
+def _declared_by_methods(cls: Class, attribute: str) -> Iterator[Node | None]:
+    """The annotations of an attribute of `self`, and of the parameters that it is set to."""
+    for name, index, annotation, value in cls.facts.self_attributes:
+        if name == attribute:
+            yield annotation
+            if value is not None and value[0] == "name":
+                param = cls.module.function(index).params.get(value[1])
+                yield None if param is None else param[1]
+
+
+def _refuses(how: str, name: str) -> bool:
+    if name in _BUILTIN_TYPES:
+        return True
+    return (name == "context" and how == "async with") or (name == "iterator" and how == "async for")
+
+
+def _object(program: Program, function: Function, operand: Operand, value: Instance) -> Refusal | None:
+    how, cls = operand.how, value.cls
+    what = f"{article(cls.name)} `{cls.name}`"
+    if isinstance(cls, LibraryClass):
+        if value.guess or value.why is None or not _library_refuses(program, cls, how):
+            return None  # what a library gives may be of a class below the one that it names
+        because = Reason(f"`{cls.qualified}` has no `{_DUNDERS[how]}`")
+        is_lock = how == "await" and cls.qualified.startswith("asyncio.") and cls.name in _LOCKS
+        sure = operand.sure and cls.qualified.startswith(("asyncio.", "threading."))
+        return Refusal(function, operand, what, (*_seen(value), because), sure, is_context=is_lock)
+    if value.guess or cls.facts.decorators or not _lacks(program, cls, how):
+        return None
+    because = Reason(f"`{cls.name}` has no `{_DUNDERS[how]}`", *cls.place)
+    is_context = how == "await" and program.classes.has(cls, "__aenter__") is True
+    return Refusal(function, operand, what, (*_seen(value), because), operand.sure, is_context=is_context)
+
+
+def _library_refuses(program: Program, cls: LibraryClass, how: str) -> bool:
+    """Whether the tables know the class, and that it has no use for that."""
+    top = cls.qualified.partition(".")[0]
+    if program.majors_behind(top) > 0 or library.member(cls.qualified, _DUNDERS[how]) is not None:
+        return False
+    if how == "await":
+        return library.find(cls.qualified) is not None and _is_known_whole(cls)
+    plain = "__enter__" if how == "async with" else "__iter__"
+    return library.member(cls.qualified, plain) is not None or (how == "async with" and library.is_plain(cls.qualified))
+
+
+def _is_known_whole(cls: LibraryClass) -> bool:
+    return library.has_members(cls.qualified) or cls.qualified.startswith("asyncio.")
+
+
+def _lacks(program: Program, cls: Class, how: str) -> bool:
+    """Whether no object of the class, or of one below it, can be used so; what a metaclass makes is left open."""
+    family = (cls, *program.classes.children(cls))
+    if any("__new__" in one.methods for one in program.classes.order(cls) if isinstance(one, Class)):
+        return False
+    if how == "await":
+        return is_no_promise(Instance(cls), program)
+    return all(program.classes.has(one, _DUNDERS[how]) is False for one in family)
+
+
+def _uncalled(program: Program, function: Function, operand: Operand, value: FunctionValue) -> Refusal | None:
+    called = value.function
+    if not isinstance(called, Function) or program.effects.of(called) != "plain":
+        return None
+    if any(not is_harmless(program, called, one) for one in called.facts.decorators):
+        return None
+    reason = Reason(f"`{called.qualname}` is a plain `def`", *called.place)
+    return Refusal(function, operand, "a function that is not called", (reason,), operand.sure, is_function=True)
+
+
+def _because(program: Program, function: Function, operand: Operand, what: str) -> tuple[Reason, ...]:
+    """Where the function or the property is defined that gives the value, or what the value lacks."""
+    node = operand.node[1] if operand.node[0] == "await" else operand.node
+    scope = program.static(function.module, function)
+    if node[0] == "call":
+        called = scope.value(node[1])
+        target = called.function if isinstance(called, FunctionValue) else None
+        if isinstance(target, Function):
+            return (Reason(f"`{target.qualname}` gives {what}", *target.place),)
+    if node[0] == "attr":
+        cls = operand.base.cls if isinstance(operand.base, Instance) else None
+        holder = program.classes.holder(cls, node[2]) if isinstance(cls, Class) else None
+        if holder is not None:
+            place = holder.module.function(holder.methods[node[2]][-1]).place
+            return (Reason(f"`{holder.name}.{node[2]}` is a property that gives {what}", *place),)
+    return (Reason(f"{what} has no `{_DUNDERS[operand.how]}`"),)
+
+
+def _seen(value: Instance) -> tuple[Reason, ...]:
+    return () if value.why is None else (Reason(*value.why),)

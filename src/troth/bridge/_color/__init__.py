@@ -1,0 +1,1 @@
+"""What color a callable has, told before it is called."""

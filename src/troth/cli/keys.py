@@ -1,0 +1,121 @@
+"""Make, list and revoke the keys of a server."""
+
+import argparse
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from troth.cli.command import Command, Example
+from troth.cli.exit import Exit
+from troth.cli.pipe import say, say_json
+from troth.cli.serve import needs_server
+from troth.cli.stores import add_store, opened
+
+if TYPE_CHECKING:
+    from troth.runtime.store.server_rows import KeyRow
+    from troth.server.keys import Keys
+
+__all__ = ["COMMAND"]
+
+Verb = Callable[["Keys", argparse.Namespace], int]
+_DAY = 86_400.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verbs of `troth keys`, each with its own arguments."""
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+    for name, (says, declare, _) in _VERBS.items():
+        verb = verbs.add_parser(name, help=says, description=f"{says[0].upper()}{says[1:]}.", allow_abbrev=False)
+        declare(verb)
+        add_store(verb)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Do what the verb says."""
+    needs_server()
+    from troth.server.keys import Keys
+
+    with opened(args) as runtime:
+        return _VERBS[args.verb][2](Keys(runtime.store), args)
+
+
+def _declare_create(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("owner", metavar="OWNER", help="whose key it is: it sees what keys of this owner began")
+    parser.add_argument(
+        "--scopes",
+        default="read,run,act",
+        help="what it may do, with commas: read, run, act, kill, admin (default: read,run,act)",
+    )
+    parser.add_argument("--name", default="", help="what it is for, to know it again in the list")
+    parser.add_argument("--days", type=float, metavar="N", help="let it end after N days (default: never)")
+
+
+def _declare_list(_: argparse.ArgumentParser) -> None:
+    pass
+
+
+def _declare_revoke(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("key", metavar="ID", help="the id of the key, as the list shows it")
+
+
+def _create(keys: "Keys", args: argparse.Namespace) -> int:
+    lifetime = None if args.days is None else args.days * _DAY
+    new = keys.create(args.owner, args.scopes.split(","), name=args.name, lifetime=lifetime)
+    if args.json:
+        say_json({"key": new.secret, **_as_json(new.row)})
+    else:
+        say([new.secret, f"  id {new.row.id}, owner {new.row.owner}, scopes {new.row.scopes}; it is not shown again"])
+    return Exit.CLEAN
+
+
+def _list(keys: "Keys", args: argparse.Namespace) -> int:
+    rows = keys.list()
+    if args.json:
+        say_json([_as_json(row) for row in rows])
+    else:
+        say([_line(row) for row in rows] or ["There are no keys. `troth keys create OWNER` makes one."])
+    return Exit.CLEAN
+
+
+def _revoke(keys: "Keys", args: argparse.Namespace) -> int:
+    is_new = keys.revoke(args.key)
+    if args.json:
+        say_json({"id": args.key, "revoked": True, "was_revoked": not is_new})
+    else:
+        say([f"{args.key} {'opens nothing any more' if is_new else 'was revoked before'}"])
+    return Exit.CLEAN
+
+
+def _as_json(row: "KeyRow") -> dict[str, Any]:
+    names = ("id", "owner", "name", "created_at", "expires_at", "revoked_at")
+    return {**{name: getattr(row, name) for name in names}, "scopes": row.scopes.split()}
+
+
+def _line(row: "KeyRow") -> str:
+    made = time.strftime("%Y-%m-%d", time.localtime(row.created_at))
+    state = "revoked" if row.revoked_at else "ends" if row.expires_at else "valid"
+    if state == "ends":
+        until = time.strftime("%Y-%m-%d", time.localtime(row.expires_at))
+        state = f"valid until {until}" if (row.expires_at or 0.0) > time.time() else f"ended {until}"
+    return f"{row.id}  {row.owner}  {row.scopes.replace(' ', ',')}  {state}  made {made}" + (
+        f"  {row.name}" if row.name else ""
+    )
+
+
+_VERBS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], Verb]] = {
+    "create": ("make a key; it is shown once", _declare_create, _create),
+    "list": ("list the keys, revoked ones too; never the keys themselves", _declare_list, _list),
+    "revoke": ("let a key open nothing any more, within a second", _declare_revoke, _revoke),
+}
+
+COMMAND = Command(
+    summary="make, list and revoke the keys of a server",
+    description="Keeps the keys with which clients come to `troth serve`. Only digests are kept.",
+    examples=(
+        Example("troth keys create shop", "a key for the owner `shop`: it may read, run and act"),
+        Example("troth keys create ops --scopes admin --days 30", "a key that sees everything, for a month"),
+        Example("troth keys list", "all keys, without the keys themselves"),
+    ),
+    add_arguments=add_arguments,
+    run=run,
+)

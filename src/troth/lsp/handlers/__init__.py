@@ -1,0 +1,1 @@
+"""What the server does with each message of the client, one module for each kind of message."""

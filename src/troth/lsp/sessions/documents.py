@@ -1,0 +1,190 @@
+"""Keep the texts that are open in the editor, as they are after each change of the client."""
+
+from __future__ import annotations
+
+import io
+import json
+import tokenize
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from lsprotocol import types
+from pygls.uris import to_fs_path
+
+from troth.lsp.protocol.positions import Positions, characters, split
+
+__all__ = ["Document", "Documents", "Notebook", "file_of"]
+
+
+def file_of(uri: str) -> Path | None:
+    """The file that a URI names, without links on the way; None for a text that has no file."""
+    if urlsplit(uri).scheme != "file":
+        return None
+    path = to_fs_path(uri)
+    return None if path is None else Path(path).resolve()
+
+
+@dataclass(eq=False)
+class Document:
+    """One open text. Lines are kept apart, so that a change costs as much as what it changes."""
+
+    uri: str
+    version: int
+    lines: list[str]
+    encoding: str
+    path: Path | None = None
+    _text: str | None = field(default=None, repr=False)
+    _data: bytes | None = field(default=None, repr=False)
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        if self._text is None:
+            self._text = "".join(self.lines)
+        return self._text
+
+    @property
+    def data(self) -> bytes:
+        """The bytes that a file with this text would have."""
+        if self._data is None:
+            self._data = _encoded(self.text)
+        return self._data
+
+    @property
+    def positions(self) -> Positions:
+        """Its positions, in the encoding that was agreed on."""
+        return Positions(self.lines, self.encoding)
+
+    def change(self, changes: Iterable[types.TextDocumentContentChangeEvent], version: int) -> None:
+        """Take over what the client changed, in its order."""
+        for change in changes:
+            if isinstance(change, types.TextDocumentContentChangePartial):
+                self._replace(change.range, change.text)
+            else:
+                self.lines = split(change.text)
+        self.version = version
+        self._text = self._data = None
+
+    def _replace(self, place: types.Range, text: str) -> None:
+        lines = self.lines
+        last = len(lines) - 1
+        first, after = min(place.start.line, last), min(place.end.line, last)
+        head = lines[first][: self._column(first, place.start)]
+        tail = lines[after][self._column(after, place.end) :]
+        # A line beside the change may grow together with it: a carriage return that a line feed follows now.
+        begin, end = max(first - 1, 0), min(after + 2, len(lines))
+        pieces = [*lines[begin:first], head, text, tail, *lines[after + 1 : end]]
+        merged = split("".join(pieces))
+        if end < len(lines) and merged[-1] == "":
+            merged.pop()
+        lines[begin:end] = merged
+
+    def _column(self, line: int, position: types.Position) -> int:
+        text = self.lines[line]
+        if position.line > line:  # beyond the last line
+            return len(text)
+        return characters(text.rstrip("\r\n"), position.character, self.encoding)
+
+
+@dataclass(eq=False)
+class Notebook:
+    """One open notebook: its cells are documents of their own."""
+
+    uri: str
+    version: int
+    path: Path | None
+    cells: list[types.NotebookCell]
+
+    def code_cells(self) -> list[str]:
+        """The URIs of its code cells, in order: a finding names a cell by its number among these."""
+        return [cell.document for cell in self.cells if cell.kind == types.NotebookCellKind.Code]
+
+
+class Documents:
+    """All open texts and notebooks by URI, in the encoding of positions that was agreed on."""
+
+    def __init__(self, encoding: str = "utf-16") -> None:
+        self.encoding = encoding
+        self.texts: dict[str, Document] = {}
+        self.notebooks: dict[str, Notebook] = {}
+
+    def open(self, item: types.TextDocumentItem) -> Document:
+        """A text is opened."""
+        document = Document(item.uri, item.version, split(item.text), self.encoding, file_of(item.uri))
+        self.texts[item.uri] = document
+        return document
+
+    def open_notebook(self, notebook: types.NotebookDocument, cells: Sequence[types.TextDocumentItem]) -> None:
+        """A notebook is opened."""
+        path = file_of(notebook.uri)
+        self.notebooks[notebook.uri] = Notebook(notebook.uri, notebook.version, path, list(notebook.cells))
+        for cell in cells:
+            self.open(cell)
+
+    def change_notebook(self, uri: str, version: int, change: types.NotebookDocumentCellChanges | None) -> None:
+        """Cells are changed, come or go."""
+        notebook = self.notebooks[uri]
+        notebook.version = version
+        if change is None:
+            return
+        if change.structure is not None:
+            array = change.structure.array
+            notebook.cells[array.start : array.start + array.delete_count] = array.cells or []
+            for item in change.structure.did_open or ():
+                self.open(item)
+            for closed in change.structure.did_close or ():
+                self.texts.pop(closed.uri, None)
+        for cell in change.data or ():
+            notebook.cells = [cell if old_cell.document == cell.document else old_cell for old_cell in notebook.cells]
+        for edited in change.text_content or ():
+            document = self.texts.get(edited.document.uri)
+            if document is not None:
+                document.change(edited.changes, edited.document.version)
+
+    def close_notebook(self, uri: str, cells: Iterable[str]) -> None:
+        """A notebook is closed, and its cells with it."""
+        self.notebooks.pop(uri, None)
+        for cell in cells:
+            self.texts.pop(cell, None)
+
+    def files(self) -> Iterator[tuple[Path, str, bytes]]:
+        """What is open and belongs to a file: its path, its URI, and the bytes it would have if it were saved."""
+        for document in self.texts.values():
+            if document.path is not None:
+                yield document.path, document.uri, document.data
+        for notebook in self.notebooks.values():
+            if notebook.path is not None:
+                yield notebook.path, notebook.uri, self._as_file(notebook)
+
+    def notebook_of(self, cell: str) -> Notebook | None:
+        """The notebook that a cell belongs to."""
+        return next(
+            (notebook for notebook in self.notebooks.values() if any(c.document == cell for c in notebook.cells)), None
+        )
+
+    def notebook_at(self, path: Path) -> Notebook | None:
+        """The open notebook of a file."""
+        return next((notebook for notebook in self.notebooks.values() if notebook.path == path), None)
+
+    def _as_file(self, notebook: Notebook) -> bytes:
+        cells = []
+        for cell in notebook.cells:
+            document = self.texts.get(cell.document)
+            kind = "code" if cell.kind == types.NotebookCellKind.Code else "markdown"
+            cells.append({"cell_type": kind, "source": "" if document is None else document.text, "metadata": {}})
+        document_of_all = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+        return json.dumps(document_of_all, indent=1).encode("utf-8", "replace")
+
+
+def _encoded(text: str) -> bytes:
+    """The bytes of a text, in the coding that its first lines name."""
+    if "coding" in text[:400]:
+        head = text[:400].encode("utf-8", "replace")
+        try:
+            encoding, _ = tokenize.detect_encoding(io.BytesIO(head).readline)
+            return text.encode(encoding)
+        except (SyntaxError, LookupError, ValueError):
+            pass
+    return text.encode("utf-8", "replace")

@@ -1,0 +1,186 @@
+"""Keep the answer for one folder up to date: at once for what was edited, then for what depends on it.
+
+Each change counts the generation up. An answer belongs to the generation whose texts it was made from, and is thrown
+away if another one has begun meanwhile: nothing is ever told about a text that is no longer there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from troth.analysis.gc_pause import uncollected
+from troth.errors import MisuseError
+from troth.lsp.sessions.checker import Checker, Look
+from troth.lsp.sessions.progress import FirstCheck
+from troth.lsp.sessions.worker import Worker
+
+__all__ = ["Answer", "OutdatedError", "Session", "UnavailableError"]
+
+T = TypeVar("T")
+_log = logging.getLogger("troth.lsp")
+_QUIET = 0.03  # seconds without a keystroke, before what depends on the last one is looked at
+
+
+class OutdatedError(Exception):
+    """The text that was asked about has changed."""
+
+
+class UnavailableError(Exception):
+    """The folder cannot be checked as it is; the text says why."""
+
+
+class Answer(NamedTuple):
+    """A look, and the generation of texts it is about."""
+
+    generation: int
+    look: Look
+
+
+class Session:
+    """One folder, or one file outside of all folders."""
+
+    def __init__(
+        self,
+        folder: Path,
+        checker: Checker,
+        worker: Worker,
+        buffers: Callable[[], Mapping[Path, bytes]],
+        tell: Callable[[Session], None],
+    ) -> None:
+        self.folder = folder
+        self.checker = checker
+        self.answer: Answer | None = None
+        self.problem = ""
+        self._worker = worker
+        self._buffers = buffers
+        self._tell = tell
+        self.progress: FirstCheck | None = None
+        self._generation = 0
+        self._failed = -1
+        self._wake = asyncio.Event()
+        self._news = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to check, and go on until `stop`."""
+        self._wake.set()
+        self._task = asyncio.create_task(self._run())
+
+    def stop(self) -> None:
+        """Check no more."""
+        if self._task is not None:
+            self._task.cancel()
+
+    @property
+    def root(self) -> Path:
+        """The folder of the project, which may reach beyond the one that is open."""
+        return self.folder if self.answer is None else self.answer.look.root
+
+    @property
+    def owed(self) -> Collection[str]:
+        """The files that were looked at in a hurry."""
+        return self.checker.memory.owed
+
+    def changed(self) -> None:
+        """A text has changed."""
+        self._generation += 1
+        self._wake.set()
+
+    async def current(self, *, settled: bool = False) -> Answer:
+        """The answer for the texts of now; with `settled`, the one that has looked at all that depends on them."""
+        while True:
+            answer = self.answer
+            if self._failed == self._generation:
+                raise UnavailableError(self.problem)
+            is_current = answer is not None and answer.generation == self._generation
+            if answer is not None and is_current and (answer.look.is_settled or not settled):
+                return answer
+            await self._news.wait()
+
+    async def ask(self, question: Callable[[Look], T], *, settled: bool = False) -> T:
+        """The answer to a question about the program as it is now."""
+        while True:
+            answer = await self.current(settled=settled)
+
+            def work(look: Look = answer.look) -> T:
+                if self.checker.memory.program is not look.report.program:
+                    raise OutdatedError
+                with uncollected(), look.program.aside():
+                    look.program.prepare()
+                    return question(look)
+
+            try:
+                return await self._worker.do(work)
+            except OutdatedError:
+                await asyncio.sleep(0)
+                if answer is self.answer:  # tried out something since: look again
+                    self.changed()
+
+    async def _run(self) -> None:
+        if self.progress is not None:
+            beginning = asyncio.create_task(self.progress.begin())
+            beginning.add_done_callback(lambda task: task.cancelled() or task.exception())
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            generation = self._generation
+            try:
+                await self._check(generation)
+            except MisuseError as problem:
+                self._fail(generation, str(problem))
+            except Exception:  # noqa: BLE001 - an editor goes on working, and so does its server
+                _log.exception("The check of %s broke off; the next one begins anew", self.folder)
+                self.checker.forget()
+                self._fail(generation, "Troth has a bug here; its log has the details.")
+
+    async def _check(self, generation: int) -> None:
+        for hurry in (True, False):
+            buffers = self._buffers()
+            began, used = time.perf_counter(), time.process_time()
+            look = await self._worker.do(partial(self.checker.look, buffers, hurry=hurry, progress=self.progress))
+            is_stale = generation != self._generation
+            _log.info(
+                "checked %s: %d findings, %d files walked, %.1f ms, %.1f ms of CPU%s%s",
+                self.folder,
+                len(look.report.findings),
+                look.report.checked,
+                (time.perf_counter() - began) * 1000,
+                (time.process_time() - used) * 1000,
+                "" if look.is_settled else ", dependents to come",
+                ", thrown away: the text has changed" if is_stale else "",
+            )
+            if is_stale:
+                return
+            self.problem = ""
+            self._take(Answer(generation, look))
+            if look.is_settled:
+                await self._worker.do(self.checker.tidy)
+                return
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), _QUIET)
+            if self._wake.is_set():
+                return
+
+    def _take(self, answer: Answer) -> None:
+        self.answer = answer
+        self._tell(self)
+        self._wake_waiters()
+
+    def _fail(self, generation: int, problem: str) -> None:
+        _log.warning("%s cannot be checked: %s", self.folder, problem)
+        self._failed, self.problem = generation, problem
+        self._tell(self)
+        self._wake_waiters()
+
+    def _wake_waiters(self) -> None:
+        if self.progress is not None:
+            self.progress.end()
+        self._news.set()
+        self._news = asyncio.Event()

@@ -1,0 +1,115 @@
+"""Put the application together: the routes, the gate before them, and what every answer has in common."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from troth import __version__
+from troth.server.context import ServerContext
+from troth.server.errors import ApiError, ErrorBody, as_api_error, body_of
+from troth.server.gate import Gate
+from troth.server.openapi import document
+from troth.server.routes import routers
+from troth.server.telemetry.request_spans import Traced
+
+__all__ = ["build_app"]
+
+_ERRORS: dict[int | str, dict[str, Any]] = {
+    400: {"model": ErrorBody, "description": "The request is wrong; nothing was done."},
+    401: {"model": ErrorBody, "description": "No key, or one that opens nothing."},
+    403: {"model": ErrorBody, "description": "The key lacks the scope, or the caller is a foreign page."},
+    404: {"model": ErrorBody, "description": "There is none, or it belongs to another owner."},
+    409: {"model": ErrorBody, "description": "It cannot be done in the state that things are in."},
+    405: {"model": ErrorBody, "description": "That cannot be done with it."},
+    408: {"model": ErrorBody, "description": "The body came too slowly."},
+    410: {"model": ErrorBody, "description": "It was there, and has expired."},
+    413: {"model": ErrorBody, "description": "The body is too large."},
+    429: {"model": ErrorBody, "description": "Too much at once for one owner; `Retry-After` says when to come back."},
+    500: {"model": ErrorBody, "description": "Our own fault; the log has it under the id."},
+    501: {"model": ErrorBody, "description": "No such action is registered."},
+    503: {"model": ErrorBody, "description": "Not just now; `Retry-After` says when to come back."},
+}
+
+
+def build_app(context: ServerContext) -> FastAPI:
+    """The ASGI application of one server."""
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        await context.start()
+        try:
+            yield
+        finally:
+            await context.stop()
+
+    app = FastAPI(
+        title="Troth",
+        version=__version__,
+        summary="Runs, conversations, sessions and promises over HTTP.",
+        docs_url=None,  # their pages load scripts from elsewhere
+        redoc_url=None,
+        openapi_url="/v1/openapi.json",
+        lifespan=lifespan,
+        redirect_slashes=False,
+    )
+    for router in routers():
+        app.include_router(router, prefix="/v1", responses=_ERRORS)
+    app.add_exception_handler(ApiError, _failed)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _refused)
+    app.add_exception_handler(Exception, _failed)
+    app.add_middleware(Traced)
+    app.add_middleware(Gate, context=context)
+    app.openapi = partial(document, app)  # type: ignore[method-assign]  # as FastAPI wants it extended
+    return app
+
+
+def _answer(request: Request, error: ApiError) -> JSONResponse:
+    body = body_of(error, request.scope.get("troth.request_id"))
+    return JSONResponse(body, error.status, headers=error.headers)
+
+
+async def _failed(request: Request, problem: Exception) -> JSONResponse:
+    return _answer(request, as_api_error(problem, request.scope.get("troth.request_id")))
+
+
+async def _refused(request: Request, problem: Exception) -> JSONResponse:
+    assert isinstance(problem, HTTPException)
+    if isinstance(problem.__cause__, ApiError):  # raised while the body was read, and wrapped on its way
+        error = problem.__cause__
+    elif problem.status_code == 404:
+        error = ApiError(404, "no_such_route", f"There is nothing at {request.url.path!r}.")
+    elif problem.status_code == 405:
+        what = f"{request.method} cannot be done with {request.url.path!r}."
+        error = ApiError(405, "method_not_allowed", what, headers=problem.headers)
+    else:
+        error = ApiError(problem.status_code, "invalid_request", str(problem.detail), headers=problem.headers)
+    return _answer(request, error)
+
+
+async def _invalid(request: Request, problem: Exception) -> JSONResponse:
+    assert isinstance(problem, RequestValidationError)
+    first = problem.errors()[0]
+    place = [str(part) for part in first["loc"]]
+    where, field = place[0], ".".join(place[1:])
+    if first["type"] == "json_invalid":
+        error = ApiError(400, "invalid_json", f"The body is no JSON: {first['ctx']['error']}.", param="body")
+    elif first["type"] == "extra_forbidden":
+        error = ApiError(
+            400,
+            "unknown_field",
+            f"The field `{field}` is not known here, so nothing was done.",
+            param=field,
+            advice="Leave it out. What a field promises and nobody keeps is refused, not ignored.",
+        )
+    else:
+        what = f"The field `{field}`" if where == "body" and field else f"`{field or where}`"
+        message = f"{what} is wrong: {first['msg'][0].lower()}{first['msg'][1:]}."
+        error = ApiError(400, "invalid_field", message, param=field or where)
+    return _answer(request, error)

@@ -1,0 +1,209 @@
+"""Let a request in, or not: before its body is read and before any route sees it.
+
+It gives each request an id, checks `Host` and `Origin` where no key is asked for, finds out who the caller is, counts
+requests, holds bodies to their size and time, and turns what a route raises into an answer.
+"""
+
+import asyncio
+import ipaddress
+import json
+import secrets
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from troth.server.access import LOCAL, NOBODY, Caller
+from troth.server.context import ServerContext
+from troth.server.errors import ApiError, as_api_error, body_of
+
+__all__ = ["Gate"]
+
+OPEN_PATHS = ("/v1/health", "/health")
+"""What anybody may ask."""
+
+
+class Gate:
+    """The outermost part of the application."""
+
+    def __init__(self, app: ASGIApp, context: ServerContext) -> None:
+        self._app = app
+        self._context = context
+        self._requests = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, or hand it on."""
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        request_id = f"req_{secrets.token_hex(12)}"
+        passage = _Passage(scope, receive, send, request_id, self._context)
+        scope["troth.context"], scope["troth.request_id"] = self._context, request_id
+        transport = getattr(getattr(receive, "__self__", None), "transport", None)  # uvicorn's, where nobody is between
+        scope["troth.abort"] = getattr(transport, "abort", None)
+        is_counted = False
+        try:
+            await self._context.start()
+            scope["troth.caller"] = await self._admit(scope)
+            if scope["type"] == "http":
+                self._check_room()
+                self._requests += 1
+                is_counted = passage.is_counted = True
+                passage.on_stream = self._left
+            await self._app(scope, passage.receive, passage.send)
+        except (ClientDisconnect, asyncio.CancelledError):
+            raise
+        except Exception as problem:  # noqa: BLE001  whatever a route raises is answered
+            await passage.fail(as_api_error(problem, request_id))
+        finally:
+            if is_counted and passage.is_counted:
+                self._left()
+
+    def _left(self) -> None:
+        self._requests -= 1
+
+    def _check_room(self) -> None:
+        if self._requests >= self._context.limits.requests:
+            raise ApiError(503, "too_many_requests", "The server answers as many requests as it can just now.")
+
+    async def _admit(self, scope: Scope) -> Caller:
+        headers = Headers(scope=scope)
+        keys = self._context.keys
+        path = scope["path"].removeprefix(scope.get("root_path", ""))
+        if keys is None:
+            check_local(headers)
+            return LOCAL
+        if path in OPEN_PATHS:
+            return NOBODY
+        secret = _secret(scope, headers)
+        caller = None if secret is None else await keys.acheck(secret)
+        if caller is None:
+            raise ApiError(
+                401,
+                "invalid_key",
+                "No key was sent, or it opens nothing here.",
+                advice="Send `Authorization: Bearer KEY`. `troth keys create` makes a key.",
+                headers={"WWW-Authenticate": 'Bearer realm="troth"'},
+            )
+        return caller
+
+
+def _secret(scope: Scope, headers: Headers) -> str | None:
+    """The key that was sent. A page cannot send headers with a WebSocket: there it is a subprotocol, `bearer.KEY`."""
+    words = headers.getlist("authorization")
+    if not words and scope["type"] == "websocket":
+        return next((word[7:] for word in scope["subprotocols"] if word.startswith("bearer.")), None)
+    scheme, _, secret = (words[0] if len(words) == 1 else "").partition(" ")
+    return secret.strip() if scheme.lower() == "bearer" else None
+
+
+class _Passage:
+    """One request on its way: its body is held to the limits, and its answer carries the request's id."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send, request_id: str, context: ServerContext) -> None:
+        self._scope = scope
+        self._receive = receive
+        self._send = send
+        self._request_id = request_id
+        self._limits = context.limits
+        self._got = 0
+        self._is_body_over = False
+        self._has_begun = False
+        self.is_counted = False
+        self.on_stream: Any = lambda: None
+        length = Headers(scope=scope).get("content-length", "")
+        self._declared = int(length) if length.isdigit() else 0
+
+    async def receive(self) -> Message:
+        """The next part of the body, in time and not too much of it."""
+        if self._scope["type"] == "websocket" or self._is_body_over:
+            return await self._receive()
+        if self._declared > self._limits.body:
+            raise self._too_large()
+        try:
+            async with asyncio.timeout(self._limits.body_time):
+                message = await self._receive()
+        except TimeoutError:
+            raise ApiError(
+                408,
+                "body_too_slow",
+                f"The body did not come within {self._limits.body_time:g} s.",
+                headers={"Connection": "close"},
+            ) from None
+        if message["type"] == "http.request":
+            self._got += len(message.get("body", b""))
+            self._is_body_over = not message.get("more_body", False)
+            if self._got > self._limits.body:
+                raise self._too_large()
+        return message
+
+    def _too_large(self) -> ApiError:
+        return ApiError(
+            413,
+            "body_too_large",
+            f"The body has more than {self._limits.body} bytes, which is the limit.",
+            advice="Send less, or name a place where the data lies.",
+            headers={"Connection": "close"},
+        )
+
+    async def send(self, message: Message) -> None:
+        """Pass on a part of the answer."""
+        if message["type"] in ("http.response.start", "websocket.accept"):
+            self._has_begun = True
+            headers = [*message.get("headers", []), (b"x-request-id", self._request_id.encode())]
+            message = {**message, "headers": headers}
+            if self.is_counted and any(b"text/event-stream" in value for _, value in headers):
+                self.is_counted = False  # a stream lasts long, and is counted among the streams
+                self.on_stream()
+        await self._send(message)
+
+    async def fail(self, error: ApiError) -> None:
+        """Tell of an error; where the answer has begun already, end it, so that it is not taken for a whole one."""
+        if self._has_begun:
+            raise error
+        if self._scope["type"] == "websocket":
+            await self._send({"type": "websocket.close", "code": 4000 + error.status, "reason": error.message[:100]})
+            return
+        body = json.dumps(body_of(error, self._request_id)).encode()
+        headers = {"content-type": "application/json", "content-length": str(len(body)), **error.headers}
+        encoded = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()]
+        await self.send({"type": "http.response.start", "status": error.status, "headers": encoded})
+        await self._send({"type": "http.response.body", "body": body})
+
+
+def check_local(headers: Headers) -> None:
+    """Refuse what a page of somebody else's could send: a foreign name in `Host`, or an `Origin` that is not ours.
+
+    A page whose name was pointed at 127.0.0.1 sends its own name as `Host`.
+    """
+    hosts = headers.getlist("host")
+    if len(hosts) != 1 or not _is_loopback(hosts[0]):
+        raise ApiError(
+            403,
+            "foreign_host",
+            "This server has no key, so it answers only to its own name: `localhost` or a loopback address.",
+            advice="Call it by that name, or start it with a key.",
+        )
+    origin = headers.get("origin")
+    if origin is not None and urlsplit(origin).netloc.lower() != hosts[0].lower():
+        raise ApiError(
+            403,
+            "foreign_origin",
+            "This server has no key, so it answers to no page of another origin.",
+            advice="Start it with a key, and send that.",
+        )
+
+
+def _is_loopback(word: str) -> bool:
+    try:
+        host = urlsplit(f"//{word}").hostname or ""
+    except ValueError:
+        return False
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,93 @@
+"""Write an answer as a chat completion, whole or chunk by chunk."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from troth.server.errors import ApiError, body_of
+from troth.server.openai_api.answer import Answer, Happening
+from troth.server.streams import frame
+
+__all__ = ["DONE", "ChunkWriter", "completion", "error_frame", "failure_of"]
+
+DONE = b"data: [DONE]\n\n"
+
+
+def failure_of(answer: Answer) -> ApiError:
+    """What is told of an answer that failed or was stopped. It is not to be tried again: that would tell the same."""
+    headers = {"x-should-retry": "false"}
+    if answer.state == "failed":
+        kind = str((answer.error or {}).get("type") or "an exception")
+        return ApiError(
+            500,
+            "agent_failed",
+            f"The agent failed with `{kind}`.",
+            advice="The conversation's log tells more. A repetition of this request is answered alike.",
+            headers=headers,
+        )
+    what = "was cancelled" if answer.state == "cancelled" else "was stopped before its end"
+    return ApiError(409, "agent_stopped", f"The agent's turn {what}.", headers=headers)
+
+
+def usage(answer: Answer) -> dict[str, int]:
+    """What the models of the agent used, all turns together."""
+    total = answer.input_tokens + answer.output_tokens
+    return {
+        "prompt_tokens": answer.input_tokens,
+        "completion_tokens": answer.output_tokens,
+        "total_tokens": total,
+    }
+
+
+def completion(answer: Answer, model: str, created: float) -> dict[str, Any]:
+    """The whole."""
+    message = {"role": "assistant", "content": answer.text, "refusal": None}
+    return {
+        "id": answer.id,
+        "object": "chat.completion",
+        "created": int(created),
+        "model": model,
+        "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}],
+        "usage": usage(answer),
+    }
+
+
+def error_frame(error: ApiError, request_id: str | None = None) -> bytes:
+    """What is sent instead of the rest: OpenAI's client takes a stream that is cut for a whole one."""
+    return frame(None, json.dumps(body_of(error, request_id)))
+
+
+class ChunkWriter:
+    """Writes the chunks of one completion."""
+
+    def __init__(self, answer: Answer, model: str, created: float, *, with_usage: bool) -> None:
+        self._answer = answer
+        self._with_usage = with_usage
+        self._head = {
+            "id": answer.id,
+            "object": "chat.completion.chunk",
+            "created": int(created),
+            "model": model,
+        }
+
+    def frames(self, happening: Happening) -> Iterator[bytes]:
+        """What is sent of one happening."""
+        match happening.what:
+            case "created":
+                yield self._chunk({"role": "assistant", "content": "", "refusal": None})
+            case "text begun" if happening.index:
+                yield self._chunk({"content": "\n\n"})
+            case "text":
+                yield self._chunk({"content": happening.text})
+            case "over" if self._answer.state == "completed":
+                yield self._chunk({}, "stop")
+                if self._with_usage:
+                    yield frame(None, json.dumps({**self._head, "choices": [], "usage": usage(self._answer)}))
+                yield DONE
+            case "over":
+                yield error_frame(failure_of(self._answer))
+
+    def _chunk(self, delta: dict[str, Any], finish: str | None = None) -> bytes:
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+        more = {"usage": None} if self._with_usage else {}
+        return frame(None, json.dumps({**self._head, "choices": [choice], **more}, ensure_ascii=False))

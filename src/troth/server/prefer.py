@@ -1,0 +1,46 @@
+"""Read what a client prefers: `Prefer: respond-async, wait=N` (RFC 7240)."""
+
+import re
+from typing import Annotated, NamedTuple
+
+from fastapi import Depends, Header
+
+from troth.server.context import ContextDep
+
+__all__ = ["PreferDep", "Preference"]
+
+_WAIT = re.compile(r"wait\s*=\s*\"?(\d{1,9})\"?", re.ASCII)
+
+
+class Preference(NamedTuple):
+    """How long a client wants to wait for a result. None where it says nothing."""
+
+    wait: float | None
+    is_async: bool
+    applied: str | None
+    """What is told back as `Preference-Applied`."""
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What is told back."""
+        return {} if self.applied is None else {"Preference-Applied": self.applied}
+
+
+async def preference_of(  # async: FastAPI calls a plain one in a thread
+    context: ContextDep,
+    prefer: Annotated[
+        str | None, Header(description="`respond-async`, or `wait=N` to wait up to N seconds for the result")
+    ] = None,
+) -> Preference:
+    """The preferences that are known; others are no duty, and are passed over."""
+    words = [word.strip().lower() for word in (prefer or "").replace(";", ",").split(",")]
+    is_async = "respond-async" in words
+    seconds = next((int(found[1]) for word in words if (found := _WAIT.fullmatch(word))), None)
+    wait = None if seconds is None else float(min(seconds, context.limits.wait))
+    applied = ["respond-async"] if is_async else []
+    if wait is not None:
+        applied.append(f"wait={wait:g}")
+    return Preference(wait, is_async, ", ".join(applied) or None)
+
+
+PreferDep = Annotated[Preference, Depends(preference_of)]

@@ -1,0 +1,67 @@
+"""Hold connections to limits of time that uvicorn does not have: for the head of a request, and before it."""
+
+import asyncio
+from typing import Any, ClassVar
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from troth.server.limits import Limits
+
+__all__ = ["limited"]
+
+_TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+_LAST = 1.0  # seconds for which a client that was too slow may still take the answer
+
+
+class _LimitedProtocol(H11Protocol):
+    """HTTP/1.1 whose clients have to send the head of a request in time."""
+
+    limits: ClassVar[Limits]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for the first request."""
+        super().connection_made(transport)
+        self._wait(self.limits.idle_time)
+
+    def data_received(self, data: bytes) -> None:
+        """Take notice of the head of a request: its time runs from its first byte to its last."""
+        was_silent = self._deadline is None or self._is_silent
+        super().data_received(data)
+        if self.conn.their_state is not h11.IDLE:
+            self._forget()
+        elif was_silent:
+            self._wait(self.limits.header_time, is_silent=False)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait for nothing any more."""
+        self._forget()
+        super().connection_lost(exc)
+
+    def _wait(self, seconds: float, *, is_silent: bool = True) -> None:
+        self._forget()
+        self._is_silent = is_silent
+        self._deadline = self.loop.call_later(seconds, self._too_slow)
+
+    def _forget(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _too_slow(self) -> None:
+        self._deadline = None
+        if self.transport.is_closing():
+            return
+        if not self._is_silent:
+            self.transport.write(_TOO_SLOW)
+        self.transport.close()
+        self.loop.call_later(_LAST, self.transport.abort)
+
+
+def limited(limits: Limits) -> type[H11Protocol]:
+    """The protocol with these limits, for uvicorn."""
+    return type("LimitedProtocol", (_LimitedProtocol,), {"limits": limits})

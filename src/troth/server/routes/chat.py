@@ -1,0 +1,120 @@
+"""Answer as OpenAI's chat completions do: `model` names an agent, and each request is a conversation of its own."""
+
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import Any
+
+from fastapi import APIRouter
+from fastapi.responses import JSONResponse, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from troth.server.access import CallerDep, Scope, needs
+from troth.server.context import ContextDep
+from troth.server.errors import ApiError, as_api_error
+from troth.server.idempotency import OnceDep, Seed
+from troth.server.openai_api.answer import Answer
+from troth.server.openai_api.completion import ChunkWriter, completion, error_frame, failure_of
+from troth.server.openai_api.messages import read_messages
+from troth.server.openai_api.parameters import CHAT, check_extra
+from troth.server.openai_api.talk import Begun, ClosingError, Talk, follow
+from troth.server.owners import created_at
+from troth.server.routes.models import unknown_model
+from troth.server.streams import COMMENT, EventStream, check_room
+from troth.server.under_way import check_under_way
+
+__all__ = ["JSON_OR_STREAM", "closing", "router"]
+
+router = APIRouter(tags=["chat"])
+
+JSON_OR_STREAM: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The answer; with `stream`, as events.",
+        "content": {
+            "application/json": {"schema": {"type": "object"}},
+            "text/event-stream": {"schema": {"type": "string"}},
+        },
+    }
+}
+
+
+class StreamOptions(BaseModel):
+    """What is sent along with a stream."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    include_usage: bool = False
+    include_obfuscation: bool | None = Field(default=None, description="a hint, without effect")
+
+
+class ChatRequest(BaseModel):
+    """What OpenAI's clients send. Fields that promise what an agent does not keep are refused."""
+
+    model_config = ConfigDict(extra="allow", json_schema_extra={"additionalProperties": False})
+
+    model: str = Field(max_length=200, description="the name of an agent of this server")
+    messages: list[dict[str, Any]] = Field(min_length=1)
+    stream: bool | None = False
+    stream_options: StreamOptions | None = None
+
+
+@router.post("/chat/completions", responses=JSON_OR_STREAM, **needs(Scope.RUN, "http"))
+async def create_completion(body: ChatRequest, context: ContextDep, caller: CallerDep, once: OnceDep) -> Response:
+    """Let an agent answer. With `stream` as chunks, ending with `[DONE]`; a stream that breaks ends with an error.
+
+    The agent goes on when the client leaves; a repetition of the request is given the same answer.
+    """
+    check_extra(body.model_extra, CHAT)
+    if body.model not in context.agents:
+        raise unknown_model(context, body.model)
+    if body.stream_options is not None and not body.stream:
+        raise ApiError(400, "invalid_field", "`stream_options` go with `stream`.", param="stream_options")
+    messages = read_messages(body.messages)
+    if body.stream:
+        check_room(context)
+
+    async def work(seed: Seed) -> Response:
+        talk = Talk(context, caller, body.model, seed.id("conv"), seed.id("chatcmpl"))
+        if not seed.is_repeated:
+            await check_under_way(context, caller)
+        begun = await talk.begin(messages, is_new=True, is_repeated=seed.is_repeated)
+        created = await created_at(context, "conversation", talk.conversation_id) if seed.is_repeated else begun.owed_at
+        headers = {"x-troth-conversation": talk.conversation_id}
+        if body.stream:
+            with_usage = body.stream_options is not None and body.stream_options.include_usage
+            answer = Answer(talk.answer_id)
+            writer = ChunkWriter(answer, body.model, created, with_usage=with_usage)
+            return EventStream(context, _chunks(talk, begun, answer, writer), headers)
+        answer = await talk.await_end(begun)
+        if answer.state != "completed":
+            raise failure_of(answer)
+        return JSONResponse(completion(answer, body.model, created), headers=headers)
+
+    return await once(work)
+
+
+async def _chunks(talk: Talk, begun: Begun, answer: Answer, writer: ChunkWriter) -> AsyncIterator[bytes]:
+    try:
+        async with aclosing(follow(talk.context, talk.conversation_id, talk.after)) as pages:
+            async for events in pages:
+                if not events:
+                    yield COMMENT
+                for happening in answer.take(events):
+                    for chunk in writer.frames(happening):
+                        yield chunk
+                if answer.is_over:
+                    talk.over(begun)
+                    return
+    except ClosingError:
+        yield error_frame(closing())
+    except Exception as problem:  # noqa: BLE001  a stream that just ends is taken for a whole one
+        yield error_frame(as_api_error(problem, "stream"))
+
+
+def closing() -> ApiError:
+    """What is told to whoever follows an answer while the server ends."""
+    return ApiError(
+        503,
+        "closing",
+        "The server is being ended. The agent goes on at its next start.",
+        advice="Send the request again, with its `Idempotency-Key` if it had one.",
+    )

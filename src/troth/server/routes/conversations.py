@@ -1,0 +1,318 @@
+"""Talk with agents: open a conversation, send, run, interrupt, and follow what is said."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Path, Query
+from fastapi.responses import JSONResponse, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from troth.bridge import call
+from troth.runtime.conversations import Conversation
+from troth.runtime.conversations.log import Status
+from troth.runtime.conversations.log import stream_of as log_of
+from troth.runtime.store.server_rows import Belonging
+from troth.server.access import Caller, CallerDep, Scope, needs
+from troth.server.channels import HttpChannel, StreamChannel
+from troth.server.context import ContextDep, ServerContext
+from troth.server.errors import ApiError, not_found
+from troth.server.idempotency import OnceDep, Seed
+from troth.server.owners import aclaim, afind, alist, page_cursor, page_end
+from troth.server.prefer import PreferDep
+from troth.server.sources import LogSource
+from troth.server.streams import CursorDep, EventStream, check_room, events
+from troth.server.under_way import check_under_way
+
+__all__ = ["router"]
+
+router = APIRouter(tags=["conversations"])
+
+ConversationId = Annotated[str, Path(max_length=200, description="the id of the conversation")]
+SENT = "request"
+"""The kind of the entry that says which request a message came with."""
+
+
+class NewConversation(BaseModel):
+    """With whom to talk."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    agent: str = Field(description="the name of an agent of this server")
+
+
+class NewMessage(BaseModel):
+    """What is said to the agent."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    text: str
+    role: Literal["user", "system"] = "user"
+    run: bool = Field(default=False, description="let the agent answer; a run that is under way sees the message")
+
+
+class MessageInfo(BaseModel):
+    """One thing that was said."""
+
+    role: str
+    text: str
+
+
+class ConversationInfo(BaseModel):
+    """A conversation as it is now."""
+
+    id: str
+    agent: str
+    status: Status
+    created_at: float
+    last_event: int
+    error: dict[str, Any] | None = None
+
+
+class ConversationDetails(ConversationInfo):
+    """A conversation with what was said in it."""
+
+    messages: list[MessageInfo]
+
+
+class ConversationList(BaseModel):
+    """A page of conversations, the newest first."""
+
+    data: list[ConversationInfo]
+    next: str | None
+
+
+class Sent(BaseModel):
+    """That a message is safe. `number` is its place in the log, `status` where the conversation stands."""
+
+    number: int
+    status: Status
+
+
+class Interruption(BaseModel):
+    """What can be promised of the end of a run."""
+
+    stopping: Literal["stopped", "will stop", "cannot stop"]
+
+
+async def opened(context: ServerContext, caller: Caller, conversation_id: str) -> tuple[Belonging, Conversation]:
+    """A conversation of the caller's."""
+    found = await afind(context, caller, "conversation", conversation_id)
+    if found is None:  # an admin asks for what no server has begun
+        raise not_found("conversation", conversation_id)
+    agent = found.details.get("agent", "")
+    if agent not in context.agents:
+        raise ApiError(
+            409, "agent_missing", f"The conversation is with the agent {agent!r}, which this server does not have."
+        )
+    return found, await context.turns.open(agent, conversation_id)
+
+
+async def info(found: Belonging, conversation: Conversation) -> dict[str, Any]:
+    """A conversation as it is told."""
+
+    def read() -> dict[str, Any]:
+        state = conversation.look()
+        return {
+            "id": conversation.id,
+            "agent": found.details["agent"],
+            "status": conversation.status,
+            "created_at": found.created_at,
+            "last_event": state.cursor,
+            "error": state.error,
+        }
+
+    return await call(read)
+
+
+@router.post("/conversations", status_code=201, response_model=ConversationInfo, **needs(Scope.RUN))
+async def open_conversation(body: NewConversation, context: ContextDep, caller: CallerDep, once: OnceDep) -> Response:
+    """Open a conversation with an agent. Nothing runs yet."""
+    if body.agent not in context.agents:
+        raise ApiError(
+            400,
+            "unknown_agent",
+            f"There is no agent {body.agent!r} here.",
+            param="agent",
+            advice=f"There are: {', '.join(context.agents) or 'none'}.",
+        )
+
+    async def work(seed: Seed) -> Response:
+        conversation_id = seed.id("conv")
+        await aclaim(context, caller, "conversation", conversation_id, {"agent": body.agent})
+        found, conversation = await opened(context, caller, conversation_id)
+        told = ConversationInfo(**await info(found, conversation))
+        headers = {"Location": f"/v1/conversations/{conversation_id}"}
+        return JSONResponse(told.model_dump(mode="json"), 201, headers)
+
+    return await once(work)
+
+
+@router.get("/conversations", **needs(Scope.READ))
+async def list_conversations(
+    context: ContextDep,
+    caller: CallerDep,
+    limit: Annotated[int, Query(ge=1, le=100)] = 20,
+    before: Annotated[str | None, Query(max_length=300, description="`next` of the page before")] = None,
+) -> ConversationList:
+    """The conversations that were opened through a server, the newest first."""
+    page = await alist(context, caller, "conversation", before=page_cursor(before), limit=limit)
+    told = []
+    for found in page:
+        if found.details.get("agent") in context.agents:
+            conversation = await context.turns.open(found.details["agent"], found.id)
+            told.append(ConversationInfo(**await info(found, conversation)))
+    return ConversationList(data=told, next=page_end(page, limit))
+
+
+@router.get("/conversations/{conversation_id}", **needs(Scope.READ))
+async def show_conversation(
+    conversation_id: ConversationId, context: ContextDep, caller: CallerDep
+) -> ConversationDetails:
+    """A conversation as it is now, with what was said."""
+    found, conversation = await opened(context, caller, conversation_id)
+    told = await info(found, conversation)  # before the messages: one that is told as finished has said all of them
+    said = await call(conversation.messages)
+    messages = [MessageInfo(role=message.role, text=message.text) for message in said]
+    return ConversationDetails(**told, messages=messages)
+
+
+@router.post(
+    "/conversations/{conversation_id}/messages", status_code=202, response_model=Sent, **needs(Scope.RUN, "http")
+)
+async def send_message(
+    conversation_id: ConversationId,
+    body: NewMessage,
+    context: ContextDep,
+    caller: CallerDep,
+    once: OnceDep,
+    prefer: PreferDep,
+) -> Response:
+    """Say something to the agent, at any moment; with `run` it answers."""
+    found, conversation = await opened(context, caller, conversation_id)
+
+    async def start(since: float | None) -> None:
+        with HttpChannel.session(conversation_id):
+            await context.turns.start(conversation, unless_since=since)
+
+    async def work(seed: Seed) -> Response:
+        number = await say(context, caller, found, conversation, body, seed, start)
+        if body.run and prefer.wait:
+            await waited(context, conversation, prefer.wait)
+        status = conversation.status
+        return JSONResponse(Sent(number=number, status=status).model_dump(mode="json"), 202, prefer.headers)
+
+    return await once(work)
+
+
+async def say(
+    context: ServerContext,
+    caller: Caller,
+    found: Belonging,
+    conversation: Conversation,
+    body: NewMessage,
+    seed: Seed,
+    start: Callable[[float | None], Awaitable[None]],
+) -> int:
+    """Write a message down, once for each request, and begin a turn if it is to be answered; its number."""
+    if body.run:
+        await check_turns(context, caller, conversation)
+        await context.turns.owe(conversation.id, found.details["agent"])
+    number = await sent(conversation, seed)
+    if number is None:
+        number = await conversation.asend(body.text, role=body.role, with_events=[(SENT, {"seed": seed.base})])
+    if body.run:
+        await start(seed.since if seed.is_repeated else None)
+    return number
+
+
+async def sent(conversation: Conversation, seed: Seed) -> int | None:
+    """The number of the message that an earlier attempt at this request has sent; nothing if none did."""
+    if not seed.is_repeated:
+        return None
+
+    def look() -> int | None:
+        for event in conversation.events():
+            if event.kind == SENT and event.payload.get("seed") == seed.base:
+                return event.seq - 1  # it is written with the message, right behind it
+        return None
+
+    return await call(look)
+
+
+async def check_turns(context: ServerContext, caller: Caller, conversation: Conversation) -> None:
+    """Refuse one turn too many of an owner; one that is under way may be told more."""
+    if conversation.status is Status.RUNNING:
+        return
+    await check_under_way(context, caller)
+
+
+async def waited(context: ServerContext, conversation: Conversation, seconds: float) -> None:
+    """Wait for the end of what runs, but not longer than so."""
+    try:
+        async with asyncio.timeout(seconds):
+            await context.turns.await_end(conversation)
+    except TimeoutError:
+        pass
+
+
+@router.post(
+    "/conversations/{conversation_id}/run", status_code=202, response_model=ConversationInfo, **needs(Scope.RUN, "http")
+)
+async def run_conversation(
+    conversation_id: ConversationId, context: ContextDep, caller: CallerDep, once: OnceDep, prefer: PreferDep
+) -> Response:
+    """Let the agent answer what was sent. 409 while a run is under way."""
+    found, conversation = await opened(context, caller, conversation_id)
+
+    async def work(seed: Seed) -> Response:
+        await check_under_way(context, caller)
+        await context.turns.owe(conversation_id, found.details["agent"])
+        with HttpChannel.session(conversation_id):
+            since = seed.since if seed.is_repeated else None
+            if not await context.turns.start(conversation, unless_since=since) and not seed.is_repeated:
+                raise ApiError(
+                    409,
+                    "already_running",
+                    f"The conversation {conversation_id!r} is running already.",
+                    advice="What was sent is seen by that run. Follow it, or interrupt it.",
+                )
+        if prefer.wait:
+            await waited(context, conversation, prefer.wait)
+        told = ConversationInfo(**await info(found, conversation))
+        headers = {"Location": f"/v1/conversations/{conversation_id}", **prefer.headers}
+        return JSONResponse(told.model_dump(mode="json"), 202, headers)
+
+    return await once(work)
+
+
+@router.post("/conversations/{conversation_id}/interrupt", **needs(Scope.ACT))
+async def interrupt_conversation(
+    conversation_id: ConversationId, context: ContextDep, caller: CallerDep
+) -> Interruption:
+    """Stop what the agent is at, and say what can be promised. It may be asked again."""
+    _, conversation = await opened(context, caller, conversation_id)
+    return Interruption(stopping=(await conversation.ainterrupt()).value)
+
+
+@router.get("/conversations/{conversation_id}/events", response_class=EventStream, **needs(Scope.READ))
+async def conversation_events(
+    conversation_id: ConversationId,
+    context: ContextDep,
+    caller: CallerDep,
+    after: CursorDep,
+    follow: Annotated[bool, Query(description="false to end with what there is now")] = True,  # noqa: FBT002
+) -> EventStream:
+    """Everything that is written in the log, as it is written. Results of background work come as `delivery`."""
+    await opened(context, caller, conversation_id)
+    check_room(context)
+    source = LogSource(context.store, log_of(conversation_id))
+    if not follow:
+        return EventStream(context, events(context, lambda: source, source.topic, after, follow=False))
+
+    async def chunks() -> AsyncIterator[bytes]:
+        async with StreamChannel.session(context.channels, conversation_id) as reader:
+            async for chunk in events(context, lambda: source, source.topic, after, reader=reader):
+                yield chunk
+
+    return EventStream(context, chunks())

@@ -1,0 +1,31 @@
+"""Say that the server is there."""
+
+from typing import Literal
+
+from fastapi import APIRouter, Response
+from pydantic import BaseModel
+
+from troth import __version__
+from troth.server.access import needs
+from troth.server.context import ContextDep
+
+__all__ = ["router"]
+
+router = APIRouter(tags=["health"])
+
+
+class Health(BaseModel):
+    """Whether requests are taken."""
+
+    status: Literal["ok", "closing"]
+    version: str
+
+
+@router.get("/health", responses={503: {"model": Health}}, **needs(None))
+async def health(context: ContextDep, response: Response) -> Health:
+    """Whether the server takes requests; 503 while it is being ended."""
+    if context.is_draining:
+        response.status_code = 503
+        response.headers["Retry-After"] = "1"
+        return Health(status="closing", version=__version__)
+    return Health(status="ok", version=__version__)

@@ -1,0 +1,269 @@
+"""Answer as OpenAI's responses do: in the foreground or in the background, followed by anybody from any number on."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
+from typing import Annotated, Any, NamedTuple
+
+from fastapi import APIRouter, Header, Path, Query
+from fastapi.responses import JSONResponse, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from troth.bridge import call
+from troth.runtime.agents.model import Message
+from troth.runtime.conversations.log import stream_of
+from troth.server.access import Caller, CallerDep, Scope, needs
+from troth.server.context import ContextDep, ServerContext
+from troth.server.errors import ApiError, as_api_error, not_found
+from troth.server.idempotency import OnceDep, Seed
+from troth.server.openai_api.answer import ANSWER, Answer
+from troth.server.openai_api.background import RESPONSE, talk_of
+from troth.server.openai_api.messages import read_input
+from troth.server.openai_api.parameters import RESPONSES, check_extra
+from troth.server.openai_api.response import EventWriter, response_of
+from troth.server.openai_api.talk import ClosingError, Talk, follow, messages_until
+from troth.server.owners import aclaim, afind
+from troth.server.routes.chat import JSON_OR_STREAM, closing
+from troth.server.routes.models import unknown_model
+from troth.server.streams import COMMENT, EventStream, check_room
+from troth.server.under_way import check_under_way
+
+__all__ = ["router"]
+
+router = APIRouter(tags=["responses"])
+
+ResponseId = Annotated[str, Path(max_length=200, description="the id of the response")]
+
+
+class NamedConversation(BaseModel):
+    """A conversation by its id."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    id: str = Field(max_length=200)
+
+
+class StreamHints(BaseModel):
+    """Hints, without effect."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    include_obfuscation: bool | None = None
+
+
+class ResponseRequest(BaseModel):
+    """What OpenAI's clients send. Fields that promise what an agent does not keep are refused."""
+
+    model_config = ConfigDict(extra="allow", json_schema_extra={"additionalProperties": False})
+
+    model: str = Field(max_length=200, description="the name of an agent of this server")
+    input: str | list[dict[str, Any]]
+    instructions: str | None = Field(default=None, description="a system message at the start of a new talk")
+    background: bool | None = False
+    stream: bool | None = False
+    stream_options: StreamHints | None = None
+    previous_response_id: str | None = Field(default=None, max_length=200)
+    conversation: str | NamedConversation | None = None
+    metadata: dict[str, str] | None = None
+
+
+class _Place(NamedTuple):
+    """Where a response is answered: a conversation, and its last entry. `copied` is what a new one begins with."""
+
+    conversation_id: str
+    copied: Sequence[Message] = ()
+    after: int = 0
+    is_new: bool = True
+
+
+@router.post("/responses", responses=JSON_OR_STREAM, **needs(Scope.RUN, "http"))
+async def create_response(body: ResponseRequest, context: ContextDep, caller: CallerDep, once: OnceDep) -> Response:
+    """Let an agent answer: at once, as a stream, or in the `background`, where it goes on whatever becomes of anybody.
+
+    `previous_response_id` or `conversation` goes on with a talk. The agent goes on when the client leaves.
+    """
+    check_extra(body.model_extra, RESPONSES)
+    if body.model not in context.agents:
+        raise unknown_model(context, body.model)
+    if body.previous_response_id is not None and body.conversation is not None:
+        what = "`previous_response_id` and `conversation` cannot be given together."
+        raise ApiError(400, "invalid_field", what, param="previous_response_id")
+    if body.instructions is not None and (body.previous_response_id is not None or body.conversation is not None):
+        raise ApiError(
+            400,
+            "unsupported_parameter",
+            "`instructions` are said at the start of a talk, and stay; they cannot be changed in one that goes on.",
+            param="instructions",
+            advice="Leave them out, or begin a new talk.",
+        )
+    messages = read_input(body.input)
+    if body.stream:
+        check_room(context)
+
+    async def work(seed: Seed) -> Response:
+        response_id = seed.id("resp")
+        known = await talk_of(context, response_id)
+        place = await _place(context, caller, body, seed) if known is None else await _same_place(known, body, seed)
+        said = [*place.copied, *messages]
+        if body.instructions:
+            said = [Message("system", body.instructions), *said]
+        about = {
+            "conversation": place.conversation_id,
+            "after": place.after,
+            "model": body.model,
+            "background": bool(body.background),
+            "instructions": body.instructions,
+            "previous_response_id": body.previous_response_id,
+            "metadata": body.metadata or {},
+        }
+        if not known:
+            await check_under_way(context, caller)
+        await aclaim(context, caller, RESPONSE, response_id, about)
+        talk = await talk_of(context, response_id)
+        assert talk is not None
+        promise = context.responses.promise if body.background else None
+        begun = await talk.begin(said, is_new=place.is_new, is_repeated=known is not None, before_start=promise)
+        if body.stream:
+            return await _stream(context, caller, response_id, -1)
+        if not body.background:
+            await talk.await_end(begun)
+        return JSONResponse(await _shown(context, caller, response_id))
+
+    return await once(work)
+
+
+async def _same_place(known: Talk, body: ResponseRequest, seed: Seed) -> _Place:
+    """Where an earlier attempt at this very request was answered, or was to be."""
+    is_new = known.conversation_id == seed.id("conv")
+    if is_new and body.previous_response_id is not None and not (await known.answer()).is_known:
+        place = await _place(known.context, known.caller, body, seed)
+        return _Place(known.conversation_id, place.copied)
+    return _Place(known.conversation_id, after=known.after, is_new=is_new)
+
+
+async def _place(context: ServerContext, caller: Caller, body: ResponseRequest, seed: Seed) -> _Place:
+    """Where the talk goes on; a new conversation where nothing is gone on with."""
+    if body.conversation is not None:
+        named = body.conversation if isinstance(body.conversation, str) else body.conversation.id
+        await afind(context, caller, "conversation", named)
+        last = await call(context.store.last_event, stream_of(named))
+        if not last:
+            raise not_found("conversation", named)
+        return _Place(conversation_id=named, after=last, is_new=False)
+    if body.previous_response_id is None:
+        return _Place(conversation_id=seed.id("conv"))
+    await afind(context, caller, RESPONSE, body.previous_response_id)
+    talk = await talk_of(context, body.previous_response_id)
+    answer = None if talk is None else await talk.answer()
+    if talk is None or answer is None or not answer.is_known:
+        raise not_found(RESPONSE, body.previous_response_id)
+    if not answer.is_over:
+        raise ApiError(
+            409,
+            "response_not_over",
+            f"The response {body.previous_response_id!r} is being answered just now.",
+            param="previous_response_id",
+            advice="Wait for its end, or cancel it.",
+            headers={"x-should-retry": "false"},
+        )
+    last, is_last = await call(_look_behind, context, talk.conversation_id, answer.cursor)
+    if is_last:
+        return _Place(conversation_id=talk.conversation_id, after=last, is_new=False)
+    copied = await call(messages_until, context, talk.conversation_id, answer.cursor)
+    return _Place(conversation_id=seed.id("conv"), copied=copied)
+
+
+def _look_behind(context: ServerContext, conversation_id: str, end: int) -> tuple[int, bool]:
+    """The last entry of a conversation, and whether nothing was said in it after entry `end`. Blocks."""
+    last, is_last = end, True
+    while page := context.store.events(stream_of(conversation_id), after=last):
+        is_last = is_last and not any(event.kind in (ANSWER, "message") for event in page)
+        last = page[-1].seq
+    return last, is_last
+
+
+@router.get("/responses/{response_id}", responses=JSON_OR_STREAM, **needs(Scope.READ))
+async def show_response(
+    response_id: ResponseId,
+    context: ContextDep,
+    caller: CallerDep,
+    stream: Annotated[bool, Query(description="as events, from the first on")] = False,  # noqa: FBT002
+    starting_after: Annotated[int | None, Query(ge=0, description="the number of the last event that is known")] = None,
+    last_event_id: Annotated[int | None, Header(ge=0, description="the same, as a browser sends it")] = None,
+) -> Response:
+    """A response as it is now; with `stream` its events, those after number `starting_after`, and those to come."""
+    await afind(context, caller, RESPONSE, response_id)
+    if starting_after is not None and not stream:
+        raise ApiError(400, "invalid_field", "`starting_after` goes with `stream=true`.", param="starting_after")
+    if stream:
+        check_room(context)
+        cursor = starting_after if last_event_id is None else last_event_id
+        return await _stream(context, caller, response_id, -1 if cursor is None else cursor)
+    return JSONResponse(await _shown(context, caller, response_id))
+
+
+@router.post("/responses/{response_id}/cancel", **needs(Scope.ACT))
+async def cancel_response(response_id: ResponseId, context: ContextDep, caller: CallerDep) -> Response:
+    """End a background response. Asked again, or after its end, it answers with the response as it ended."""
+    found = await afind(context, caller, RESPONSE, response_id)
+    talk = await talk_of(context, response_id)
+    if found is None or talk is None:
+        raise not_found(RESPONSE, response_id)
+    if not found.details["background"]:
+        raise ApiError(
+            400,
+            "not_in_background",
+            "Only a response in the background can be cancelled.",
+            advice="Interrupt its conversation instead.",
+        )
+    await talk.cancel()
+    return JSONResponse(await _shown(context, caller, response_id))
+
+
+async def _shown(context: ServerContext, caller: Caller, response_id: str) -> dict[str, Any]:
+    found = await afind(context, caller, RESPONSE, response_id)
+    talk = await talk_of(context, response_id)
+    if found is None or talk is None:
+        raise not_found(RESPONSE, response_id)
+    answer = await talk.answer()
+    if not answer.is_known:
+        raise await _unknown(talk)
+    return response_of(answer, found.details, found.created_at)
+
+
+async def _stream(context: ServerContext, caller: Caller, response_id: str, after: int) -> Response:
+    found = await afind(context, caller, RESPONSE, response_id)
+    talk = await talk_of(context, response_id)
+    if found is None or talk is None:
+        raise not_found(RESPONSE, response_id)
+    if not (await talk.answer()).is_known:
+        raise await _unknown(talk)
+    answer = Answer(response_id)
+    writer = EventWriter(answer, found.details, found.created_at, after=after)
+    return EventStream(context, _events(context, talk, answer, writer))
+
+
+async def _unknown(talk: Talk) -> ApiError:
+    """Why the log does not have a response: it was never begun, or what the log began with is cut off."""
+    stream = stream_of(talk.conversation_id)
+    page = await call(lambda: talk.context.store.events(stream, after=talk.after, limit=1))
+    if page and page[0].seq > talk.after + 1:
+        what = f"The log of the response {talk.answer_id!r} was trimmed: what it said is gone."
+        return ApiError(410, "response_trimmed", what)
+    return not_found(RESPONSE, talk.answer_id)
+
+
+async def _events(context: ServerContext, talk: Talk, answer: Answer, writer: EventWriter) -> AsyncIterator[bytes]:
+    try:
+        async with aclosing(follow(context, talk.conversation_id, talk.after)) as pages:
+            async for events in pages:
+                if not events:
+                    yield COMMENT
+                for happening in answer.take(events):
+                    for event in writer.frames(happening):
+                        yield event
+                if answer.is_over:
+                    return
+    except ClosingError:
+        yield writer.broken(closing())
+    except Exception as problem:  # noqa: BLE001  a stream that just ends is taken for a whole one
+        yield writer.broken(as_api_error(problem, "stream"))

@@ -1,0 +1,45 @@
+"""Read the logs that streams are made of: the events of a run, the entries of a conversation."""
+
+from dataclasses import asdict
+
+from troth.runtime.assemble import Runtime
+from troth.runtime.store import Store
+from troth.runtime.store.transaction import stream_topic
+from troth.server.feeds import Item, Page
+from troth.server.streams import one_line
+
+__all__ = ["LogSource", "RunSource"]
+
+_PAGE = 500
+
+
+class RunSource:
+    """The events of one run. It is over when the run is."""
+
+    def __init__(self, runtime: Runtime, run_id: str) -> None:
+        self._pages = runtime.event_pages(run_id)
+        self.topic = self._pages.topic
+
+    def read(self, after: int) -> Page:
+        """The next events."""
+        events, last, is_over = self._pages.read(after, _PAGE)
+        items = [Item(event.seq, event.what.replace(" ", "."), one_line(asdict(event))) for event in events]
+        return Page(items, 1, last, is_over)
+
+
+class LogSource:
+    """The entries of one stream of the store, a conversation's log for one. It is never over."""
+
+    def __init__(self, store: Store, stream: str) -> None:
+        self.topic = stream_topic(stream)
+        self._store = store
+        self._stream = stream
+
+    def read(self, after: int) -> Page:
+        """The next entries."""
+        last, first = self._store.last_event(self._stream), self._store.trimmed(self._stream) + 1
+        if after + 1 < first:
+            return Page((), first, last, is_over=False)
+        events = self._store.events(self._stream, after=after, limit=_PAGE) if after < last else []
+        items = [Item(event.seq, event.kind, one_line({**event.payload, "at": event.at})) for event in events]
+        return Page(items, first, max(last, items[-1].seq if items else 0), is_over=False)

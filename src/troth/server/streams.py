@@ -1,0 +1,235 @@
+"""Send events as they come: server-sent events with a number on each frame, for readers who may come back.
+
+A reader goes on from `Last-Event-ID` or `?after=`. A number that is not there any more, or not yet, is answered with a
+frame `gap`. A quiet stream sends comments. A reader who is too slow is told so and disconnected; it comes back with its
+number. Leaving a stream cancels nothing.
+"""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import aclosing
+from dataclasses import asdict
+from typing import Annotated, NamedTuple
+
+import anyio
+from fastapi import Depends, Query, Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from troth.bridge import call
+from troth.server.channels import Reader
+from troth.server.context import ServerContext
+from troth.server.errors import ApiError, as_api_error, body_of
+from troth.server.feeds import Feed, Page, Source
+from troth.server.limits import Limits
+
+__all__ = ["CursorDep", "EventStream", "Told", "check_room", "events", "frame", "one_line", "stream_of", "tell"]
+
+COMMENT = b": keep-alive\n\n"
+
+
+def frame(kind: str | None, data: str, number: int | None = None) -> bytes:
+    """One frame. `data` is one line of text, as JSON is."""
+    head = "" if number is None else f"id: {number}\n"
+    name = "" if kind is None else f"event: {kind}\n"
+    return f"{head}{name}data: {data}\n\n".encode()
+
+
+async def cursor_of(  # async: FastAPI calls a plain one in a thread
+    request: Request,
+    after: Annotated[int | None, Query(ge=0, description="the number of the last event that is known")] = None,
+) -> int:
+    """Where a reader goes on: the last event that it knows. The header wins: a browser sends it by itself."""
+    header = request.headers.get("last-event-id")
+    if header is None:
+        return after or 0
+    if not header.isascii() or not header.isdigit() or len(header) > 18:
+        raise ApiError(
+            400,
+            "invalid_cursor",
+            f"`Last-Event-ID` is {header[:40]!r}, and no number of an event.",
+            param="Last-Event-ID",
+            advice="Send back the `id` of the last frame that you have, or leave it out to read from the start.",
+        )
+    return int(header)
+
+
+CursorDep = Annotated[int, Depends(cursor_of)]
+
+
+class EventStream(Response):
+    """Sends chunks as they come. The chunks' iterator is closed when the reader leaves."""
+
+    media_type = "text/event-stream"
+
+    def __init__(
+        self,
+        context: ServerContext,
+        chunks: AsyncIterator[bytes],
+        headers: Mapping[str, str] | None = None,
+        status_code: int = 200,
+    ) -> None:
+        self.status_code = status_code
+        self.background = None
+        self._context = context
+        self._chunks = chunks
+        self.init_headers({"Cache-Control": "no-cache", "X-Accel-Buffering": "no", **(headers or {})})
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send until the chunks end or the reader leaves."""
+        limits = self._context.limits
+        async with anyio.create_task_group() as group:
+
+            async def left() -> None:
+                while (await receive())["type"] != "http.disconnect":
+                    pass
+                group.cancel_scope.cancel()
+
+            group.start_soon(left)
+            try:
+                await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+                async for chunk in self._chunks:
+                    async with asyncio.timeout(limits.write_time):
+                        await send({"type": "http.response.body", "body": chunk, "more_body": True})
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+            except (TimeoutError, OSError):
+                abort = scope.get("troth.abort")  # it reads nothing: what waits for it is dropped
+                if abort is not None:
+                    abort()
+            finally:
+                close = getattr(self._chunks, "aclose", None)
+                if close is not None:
+                    with anyio.CancelScope(shield=True):
+                        await close()
+            group.cancel_scope.cancel()
+
+
+def stream_of(
+    context: ServerContext,
+    make: Callable[[], Source],
+    topic: str,
+    after: int,
+    *,
+    follow: bool = True,
+    reader: Reader | None = None,
+) -> EventStream:
+    """The stream of a log, for one reader from `after` on."""
+    check_room(context)
+    return EventStream(context, events(context, make, topic, after, follow=follow, reader=reader))
+
+
+def check_room(context: ServerContext) -> None:
+    """Refuse one stream too many, and any while the server ends."""
+    if context.is_draining:
+        raise ApiError(503, "closing", "The server is being ended; its streams go on in the next one.")
+    if context.feeds.readers >= context.limits.streams:
+        raise ApiError(503, "too_many_streams", "As many streams are open as the server can serve.")
+
+
+class Told(NamedTuple):
+    """One thing that a reader is told. Without a kind it says only that the connection lives."""
+
+    kind: str | None
+    data: str
+    number: int
+
+
+async def events(
+    context: ServerContext,
+    make: Callable[[], Source],
+    topic: str,
+    after: int,
+    *,
+    follow: bool = True,
+    reader: Reader | None = None,
+) -> AsyncIterator[bytes]:
+    """The frames of a log after number `after`, and those to come."""
+    async with aclosing(tell(context, make, topic, after, follow=follow, reader=reader)) as things:
+        async for told in things:
+            yield COMMENT if told.kind is None else frame(told.kind, told.data, told.number)
+
+
+async def tell(
+    context: ServerContext,
+    make: Callable[[], Source],
+    topic: str,
+    after: int,
+    *,
+    follow: bool = True,
+    reader: Reader | None = None,
+) -> AsyncGenerator[Told, None]:
+    """What a reader is told of a log after number `after`: its events, gaps, deliveries, and how it ends."""
+    async with context.feeds.following(topic, make) as feed:
+        cursor = after
+        caught_up_at: float | None = None  # when it last had everything; None while it reads what came before it
+        try:
+            while True:
+                for delivery in () if reader is None else reader.take():
+                    yield Told("delivery", one_line(asdict(delivery)), cursor)
+                items = feed.after(cursor)
+                if items is None:
+                    page = await call(feed.source.read, cursor)
+                    gap = _gap(page, cursor)
+                    if gap is not None:
+                        cursor = gap["next"] - 1
+                        yield Told("gap", json.dumps(gap), cursor)
+                        continue
+                    items = list(page.items)
+                if caught_up_at is not None and _is_slow(feed.last - cursor, caught_up_at, context.limits):
+                    slow = {"cursor": cursor, "behind": feed.last - cursor, "advice": "Connect again with this cursor."}
+                    yield Told("slow", json.dumps(slow), cursor)
+                    return
+                for item in items:
+                    yield Told(item.kind, item.data, item.seq)
+                    cursor = item.seq
+                if items:
+                    continue
+                if not follow or (feed.is_over and cursor >= feed.last):
+                    return
+                if feed.problem is not None:
+                    raise feed.problem
+                if feed.is_closing or context.is_draining:
+                    yield Told("closing", json.dumps({"cursor": cursor, "advice": "Connect again."}), cursor)
+                    return
+                if not await _news(feed, reader, cursor, context.limits.keep_alive):
+                    yield Told(None, "", cursor)
+                caught_up_at = time.monotonic()
+        except Exception as problem:  # noqa: BLE001  a stream that just ends is taken for a whole one
+            error = as_api_error(problem, "stream")
+            yield Told("error", json.dumps(body_of(error)), cursor)
+
+
+def _is_slow(behind: int, caught_up_at: float, limits: Limits) -> bool:
+    """Whether a reader falls behind, and not merely had a burst of events."""
+    return behind > limits.lag and time.monotonic() - caught_up_at > limits.write_time
+
+
+async def _news(feed: Feed, reader: Reader | None, cursor: int, timeout: float) -> bool:
+    """Wait until there may be something to send."""
+    if feed.after(cursor) != [] and feed.last >= 0:
+        return True
+    if reader is None:
+        return await feed.wait(timeout)
+    tasks = [asyncio.ensure_future(feed.wait(timeout)), asyncio.ensure_future(reader.wait())]
+    try:
+        done, _ = await asyncio.wait(tasks, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+        return any(task is tasks[1] or task.result() for task in done)
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+def _gap(page: Page, cursor: int) -> dict[str, int] | None:
+    """What to tell a reader whose cursor the log does not have; nothing where it does."""
+    if cursor > page.last:
+        return {"after": cursor, "next": page.last + 1, "last": page.last}
+    if page.first > cursor + 1:
+        return {"after": cursor, "next": page.first, "last": page.last}
+    return None
+
+
+def one_line(value: object) -> str:
+    """One line of JSON."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)

@@ -1,0 +1,168 @@
+"""Carry out the turns of conversations that were accepted, and go on with those that a crash has cut off.
+
+A turn is written down before its message is, and before anybody is told that it was accepted. Whoever finds a turn that
+is not over and that nobody carries out goes on with it: the next start of the server, or another server on the store.
+"""
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+
+from troth.bridge import call
+from troth.runtime.assemble import Runtime
+from troth.runtime.conversations import AlreadyRunning, Conversation
+from troth.runtime.conversations.log import STARTED, Status, stream_of
+from troth.runtime.store import Notifier, StoreError, Transaction, commit_point
+from troth.runtime.store.server_rows import TurnRow
+from troth.runtime.store.transaction import stream_topic
+from troth.server.channels import HttpChannel
+from troth.server.telemetry.turn_spans import trace_turn
+
+__all__ = ["Turns"]
+
+log = logging.getLogger("troth.server")
+
+TURN_BEGIN = commit_point("server.turn.begin", "that a turn is owed, before its message is written")
+TURN_END = commit_point("server.turn.end", "that a turn is over")
+
+_KEPT = 512  # handles of conversations
+_TOGETHER = 0.05  # seconds in which turns that end are gathered
+_LET_GO = 5.0  # seconds in which a run that is let go of has to end
+_LOOK = 1.0  # seconds between two looks at turns that nobody may be carrying out
+
+
+class Turns:
+    """The turns of one server."""
+
+    def __init__(self, runtime: Runtime, agents: Mapping[str, object]) -> None:
+        self._runtime = runtime
+        self._store = runtime.store
+        self._agents = agents
+        self._refused: set[str] = set()
+        self.has_content = False
+        """Whether spans may tell what is said."""
+        self._over: list[tuple[str, float]] = []
+        self._telling: asyncio.Task[None] | None = None
+        self._recent: OrderedDict[tuple[str, str], Conversation] = OrderedDict()
+
+    async def open(self, agent: str, conversation_id: str) -> Conversation:
+        """A handle of a conversation with an agent of this server.
+
+        The handles that were asked for last are kept: what the log tells is then read once, and not for each request.
+        """
+        key = agent, conversation_id  # several agents may take turns in one conversation
+        found = self._recent.pop(key, None)
+        if found is None:
+            found = await self._runtime.conversations.aopen(self._agents[agent], conversation_id)
+        self._recent[key] = found
+        while len(self._recent) > _KEPT:
+            self._recent.popitem(last=False)
+        return found
+
+    async def owe(self, conversation_id: str, agent: str) -> None:
+        """Write down that a turn is to be carried out, whatever becomes of this process. Before anything is sent."""
+        now = self._store.clock()
+        await self._store.acommit(TURN_BEGIN, lambda tx: tx.server.begin_turn(conversation_id, agent, now))
+
+    async def start(self, conversation: Conversation, *, unless_since: float | None = None) -> bool:
+        """Let the agent answer, in the background; false if a run is under way, which sees what was sent.
+
+        A request that is repeated gives the moment at which it first came: a run that began since then is its own.
+        """
+        if unless_since is not None and await call(_has_run_since, conversation, unless_since):
+            return True
+        try:
+            number = await conversation.astart()
+        except AlreadyRunning:
+            return False
+        trace_turn(self._store, conversation, number, has_content=self.has_content)
+        return True
+
+    def over(self, conversation_id: str, owed_at: float) -> None:
+        """A turn is over. Those of a moment are written down together; one that a crash forgets is noticed anyway."""
+        self._over.append((conversation_id, owed_at))
+        if self._telling is None:
+            self._telling = asyncio.create_task(self._write_over(), name="troth-turns-over")
+
+    async def _write_over(self) -> None:
+        try:
+            while self._over:
+                await asyncio.sleep(_TOGETHER)
+                over, self._over = self._over, []
+                await self._store.acommit(TURN_END, lambda tx: _end_all(tx, over))  # noqa: B023
+        except StoreError as problem:
+            log.warning("That turns are over could not be written; it is noticed later: %s", problem)
+        finally:
+            self._telling = None
+
+    async def await_end(self, conversation: Conversation) -> Status:
+        """Wait until nothing runs in the conversation, here or in another process. Cancelling it cancels no turn."""
+        bell = Notifier()
+        with self._store.listening(bell, stream_topic(stream_of(conversation.id))):
+            while True:
+                seen = bell.count
+                state = conversation.look()
+                if state.open_run is None:
+                    return state.outcome
+                if not await bell.await_ring(seen, _LOOK) and conversation.status is not Status.RUNNING:
+                    return conversation.status  # its process died, or its end is not written yet
+
+    # Going on with what was cut off
+
+    async def await_all(self) -> None:
+        """Wait until no turn is under way in this process."""
+        while any([await self._is_under_way(row) for row in await self._open()]):  # noqa: ASYNC110  looked up, not told
+            await asyncio.sleep(0.05)
+
+    async def let_go(self) -> None:
+        """End what is under way in this process as interrupted, so that another one goes on with it."""
+        for row in await self._open():
+            key = row.agent, row.conversation
+            conversation = self._recent.get(key)
+            run = None if conversation is None else conversation._current
+            if run is not None:
+                await call(run.conversation.close, _LET_GO)
+                self._recent.pop(key, None)
+
+    async def _open(self) -> list[TurnRow]:
+        return await call(self._store.read_server, lambda rows: rows.open_turns())
+
+    async def _is_under_way(self, row: TurnRow) -> bool:
+        if row.agent not in self._agents:
+            return False
+        conversation = await self.open(row.agent, row.conversation)
+        return conversation._current is not None
+
+    async def look(self) -> None:
+        """Go on with turns that nobody carries out, and forget those that are over."""
+        for row in await self._open():
+            await self._look_at(row)
+
+    async def _look_at(self, row: TurnRow) -> None:
+        if row.agent not in self._agents:
+            if row.conversation not in self._refused:
+                self._refused.add(row.conversation)
+                log.warning("A turn of %r waits for the agent %r, which is not here.", row.conversation, row.agent)
+            return
+        conversation = await self.open(row.agent, row.conversation)
+        status = await call(lambda: conversation.status)
+        if status is Status.RUNNING:
+            return
+        state = await call(conversation.look)
+        was_cut_off = state.open_run is not None or (status is Status.INTERRUPTED and not state.interrupt_asked)
+        if was_cut_off or (state.has_news and status in (Status.IDLE, Status.FINISHED)):
+            with HttpChannel.session(conversation.id):
+                await self.start(conversation)
+            return
+        if self._store.clock() - row.begun_at > _LOOK:  # its message may be on its way
+            await self._store.acommit(TURN_END, lambda tx: tx.server.end_turn(row.conversation, row.begun_at))
+
+
+def _has_run_since(conversation: Conversation, moment: float) -> bool:
+    return any(event.kind == STARTED and event.at >= moment for event in conversation.events())
+
+
+def _end_all(tx: Transaction, over: Iterable[tuple[str, float]]) -> None:
+    for conversation_id, owed_at in over:
+        tx.server.end_turn(conversation_id, owed_at)

@@ -1,0 +1,154 @@
+"""The supervisor by itself: how it finds a program, and what it does when the disk is full."""
+
+import errno
+import os
+import signal
+import stat
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from troth.runtime.jobs import supervisor
+from troth.runtime.jobs.job_files import JobFiles
+
+from .conftest import until
+
+MINE = (os.getpid(), supervisor.start_time(os.getpid()))
+
+
+def request(folder, command, **more):
+    return {
+        "id": "j",
+        "folder": str(folder),
+        "command": command,
+        "cwd": str(folder.parent),
+        "env": dict(os.environ),
+        "timeout": None,
+        "stops_with_owner": False,
+        **more,
+    }
+
+
+@pytest.fixture
+def folder(tmp_path):
+    here = Path.cwd()  # the supervisor is a process of its own, and goes where it likes
+    yield tmp_path / "job"
+    os.chdir(here)
+
+
+def start(folder, command, **more):
+    return supervisor._Command(request(folder, command, **more), MINE)
+
+
+def ended(command):
+    until(lambda: command.look(time.monotonic(), is_asked=False), 30)
+    return JobFiles(Path(command.folder)).ending()
+
+
+def script(path, text, mode=0o755):
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    path.chmod(mode)
+    return path
+
+
+def test_the_program_is_looked_for_in_the_commands_own_path(folder, tmp_path):
+    """Not in that of the supervisor; what is no file, or cannot be run, is passed over."""
+    (tmp_path / "a/tool").mkdir(parents=True)
+    script(tmp_path / "b/tool", "#!/bin/sh\nexit 1", mode=stat.S_IRUSR)
+    script(tmp_path / "c/tool", "#!/bin/sh\nexit 7")
+    path = ":".join([str(tmp_path / "nowhere"), *(str(tmp_path / name) for name in "abc"), os.environ["PATH"]])
+    command = start(folder, ["tool"], env={**os.environ, "PATH": path})
+    assert ended(command).code == 7
+
+
+def test_an_empty_entry_of_the_path_is_the_commands_folder(folder, tmp_path):
+    """As for every shell."""
+    script(tmp_path / "tool", "#!/bin/sh\nexit 8")
+    assert ended(start(folder, ["tool"], env={"PATH": ":/bin:/usr/bin"})).code == 8
+
+
+@pytest.mark.parametrize(
+    ("command", "error"),
+    [
+        (["there-is-no-such-program"], FileNotFoundError),
+        (["./nor-such-a-file"], FileNotFoundError),
+        (["./no_program"], OSError),
+        (["/"], PermissionError),
+    ],
+    ids=["no such program", "no such file", "no program", "a folder"],
+)
+def test_a_program_that_cannot_be_run_is_an_error(folder, tmp_path, command, error):
+    """Before anything is said to have started."""
+    script(tmp_path / "no_program", "\0\0\0\0")
+    with pytest.raises(error):
+        start(folder, command)
+    assert JobFiles(folder).ending().problem is not None
+    assert JobFiles(folder).process() is None
+
+
+def test_a_command_has_its_own_group_and_no_descriptor_too_many(runtime):
+    """Those of the supervisor, and what the program has left open for its children, are not for its commands."""
+    program = """
+import os
+def is_open(number):
+    try: os.fstat(number)
+    except OSError: return False
+    return True
+print(os.getpgid(0) == os.getpid(), os.getsid(0), [number for number in range(64) if is_open(number)])
+"""
+    reading, writing = os.pipe()
+    try:
+        os.set_inheritable(writing, True)
+        job = runtime.jobs.start([sys.executable, "-c", program]).promise.id
+        assert runtime.jobs.wait(job, 60).exit_code == 0
+        os.close(writing)
+        assert os.read(reading, 1) == b"", "the supervisor does not hold it either"
+    finally:
+        os.close(reading)
+    is_leader, session, descriptors = runtime.jobs.read(job).text.split(maxsplit=2)
+    assert (is_leader, descriptors) == ("True", "[0, 1, 2]\n")
+    assert int(session) != os.getsid(0), "it does not end with our terminal"
+
+
+def test_a_signal_that_python_ignores_ends_a_command(folder):
+    """SIGPIPE is how a pipe is told that nobody reads any more."""
+    assert ended(start(folder, ["sh", "-c", "kill -PIPE $$; exit 3"])).code == -signal.SIGPIPE
+
+
+def full_disk(monkeypatch, name, times):
+    """`times` writes of one of a command's files fail."""
+    write, left = supervisor.write_whole, [times]
+
+    def fails(path, value):
+        if path.endswith(f"/{name}") and left[0] > 0:
+            left[0] -= 1
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
+        write(path, value)
+
+    monkeypatch.setattr(supervisor, "write_whole", fails)
+
+
+def test_an_end_that_cannot_be_written_is_written_later(folder, monkeypatch, capfd):
+    """The exit status is kept until the disk takes it: a full disk does not make a job one that was lost."""
+    full_disk(monkeypatch, supervisor.EXIT, 3)
+    command = start(folder, ["sh", "-c", "exit 5"])
+    until(lambda: command.look(time.monotonic(), is_asked=False) or command.is_unwritten, 30)
+    assert command.is_timed, "it is looked at again although nothing happens"
+    assert JobFiles(folder).ending() is None
+    assert [command.look(time.monotonic(), is_asked=False) for _ in range(3)] == [False, False, True]
+    assert JobFiles(folder).ending().code == 5
+    assert capfd.readouterr().err.count("could not be written yet") == 1
+
+
+def test_a_command_that_nobody_could_find_again_is_ended(folder, monkeypatch):
+    """If the file that says who it is cannot be written, it was not started."""
+    full_disk(monkeypatch, supervisor.PROCESS, 1)
+    spawned, spawn = [], supervisor._spawn
+    monkeypatch.setattr(supervisor, "_spawn", lambda *args: spawned.append(spawn(*args)) or spawned[-1])
+    with pytest.raises(OSError, match="No space left"):
+        start(folder, ["sleep", "60"])
+    assert supervisor.start_time(spawned[0]) is None
+    assert JobFiles(folder).ending().problem["type"] == "OSError"

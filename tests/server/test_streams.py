@@ -1,0 +1,144 @@
+"""What one reader of a log is told, without a socket between."""
+
+import asyncio
+import json
+from contextlib import aclosing
+
+import pytest
+
+from troth.runtime import Runtime
+from troth.runtime.store import commit_point
+from troth.server import Limits, Server
+from troth.server.sources import LogSource
+from troth.server.streams import tell
+
+POINT = commit_point("test.streams", "whatever a test writes")
+LIMITS = Limits(lag=50, write_time=0.05, keep_alive=0.1)
+
+
+@pytest.fixture
+def context(tmp_path):
+    with Runtime(tmp_path / "x.db", in_process=False) as runtime:
+        yield Server(runtime, keys=False, limits=LIMITS).context
+
+
+def write(context, count):
+    context.store.commit(POINT, lambda tx: [tx.append_event("log", "k", {"n": n}, 0.0) for n in range(count)])
+
+
+def reading(context, after=0, **options):
+    source = LogSource(context.store, "log")
+    return aclosing(tell(context, lambda: source, source.topic, after, **options))
+
+
+async def take(things, count):
+    """The next things that are told; those that only say that the connection lives are left out."""
+    told = []
+    async with asyncio.timeout(60):
+        while len(told) < count:
+            one = await anext(things)
+            if one.kind is not None:
+                told.append(one)
+    return told
+
+
+async def quiet(things):
+    """Wait until the reader has everything."""
+    async with asyncio.timeout(60):
+        while (await anext(things)).kind is not None:
+            pass
+
+
+def test_a_late_reader_gets_the_whole(context):
+    """However much that is: reading what came before is not being slow."""
+
+    async def main():
+        write(context, 2000)
+        async with reading(context) as things:
+            told = await take(things, 2000)
+            await quiet(things)  # then it says only that it lives
+            return told
+
+    assert [one.number for one in asyncio.run(main())] == list(range(1, 2001))
+
+
+def test_a_burst_is_not_slowness(context):
+    """A reader who takes everything as it comes is told all of it."""
+
+    async def main():
+        write(context, 1)
+        async with reading(context) as things:
+            await quiet(things)
+            write(context, 500)
+            return await take(things, 500)
+
+    assert [one.number for one in asyncio.run(main())] == list(range(2, 502))
+
+
+def test_a_slow_reader_is_told_and_goes_on_from_its_cursor(context):
+    """It is told how far it is behind, and the stream ends; with its cursor it misses nothing."""
+
+    async def main():
+        write(context, 1)
+        async with reading(context) as things:
+            await quiet(things)
+            write(context, 10)
+            first = await take(things, 1)
+            write(context, 500)
+            await asyncio.sleep(LIMITS.write_time * 4)  # it does something else for longer than it may
+            rest = [one async for one in things if one.kind is not None]
+        async with reading(context, rest[-1].number, follow=False) as things:
+            return first + rest, [one async for one in things]
+
+    told, later = asyncio.run(main())
+    assert told[-1].kind == "slow"
+    assert json.loads(told[-1].data)["behind"] > LIMITS.lag
+    assert [one.number for one in told[:-1] + later] == list(range(2, 512))
+
+
+def test_two_readers_and_one_leaves(context):
+    """Each sees all, and the one who stays is not touched by the other's leaving."""
+
+    async def main():
+        write(context, 1)
+        async with reading(context) as stays:
+            async with reading(context) as leaves:
+                assert [one.number for one in await take(leaves, 1)] == [1]
+                assert [one.number for one in await take(stays, 1)] == [1]
+                assert context.feeds.readers == 2
+            write(context, 3)
+            return [one.number for one in await take(stays, 3)]
+
+    assert asyncio.run(main()) == [2, 3, 4]
+    assert context.feeds.readers == 0
+
+
+def test_a_log_that_was_trimmed_while_it_was_read(context):
+    """A `gap` in the middle, and then what is left."""
+
+    async def main():
+        write(context, 1)
+        async with reading(context) as things:
+            await quiet(things)
+            write(context, 1000)
+            context.store.trim("log", 5)
+            return await take(things, 6)
+
+    told = asyncio.run(main())
+    assert told[0].kind == "gap"
+    assert [one.number for one in told[1:]] == list(range(997, 1002))
+
+
+def test_the_end_of_the_server_is_told(context):
+    """`closing`, with the cursor."""
+
+    async def main():
+        write(context, 2)
+        async with reading(context) as things:
+            await quiet(things)
+            await context.drain()
+            async with asyncio.timeout(60):
+                return [one async for one in things]
+
+    told = asyncio.run(main())
+    assert [(one.kind, one.number) for one in told if one.kind] == [("closing", 2)]
