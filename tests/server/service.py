@@ -47,7 +47,7 @@ class Served:
         variables = {
             **os.environ,
             "PYTHONUNBUFFERED": "1",
-            "PYTHONPATH": str(folder),
+            "PYTHONPATH": os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")])),
             "TROTH_AUDIT_KEY": "k" * 32,
             **(env or {}),
         }

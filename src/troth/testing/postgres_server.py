@@ -44,10 +44,10 @@ class PostgresServer:
     """A server of its own. `settings` are those of `postgresql.conf`; with `fsync="on"` it is as safe as a real one."""
 
     def __init__(self, **settings: str) -> None:
-        found = _binaries()
-        if found is None:
+        binaries = _binaries()
+        if binaries is None:
             raise RunError(f"No server can be started: {self.missing()}.")
-        self._bin = found
+        self._bin = binaries
         self._settings = {**_SETTINGS, **settings}
         self._user = _unprivileged()
         # Directly in /tmp: the path of a socket is short, and another user has to be let through.
@@ -110,8 +110,8 @@ class PostgresServer:
         deadline = time.monotonic() + _PATIENCE
         while not self._is_ready():
             if self._process.poll() is not None or time.monotonic() > deadline:
-                said = (self._folder / "log").read_text(errors="replace")[-2000:]
-                raise RunError(f"The server did not start: {said}")
+                tail = (self._folder / "log").read_text(errors="replace")[-2000:]
+                raise RunError(f"The server did not start: {tail}")
             time.sleep(0.02)
 
     def _is_ready(self) -> bool:
@@ -152,7 +152,7 @@ class PostgresServer:
         self.close()
 
     def _command(self, command: list[str]) -> None:
-        done = subprocess.run(
+        process = subprocess.run(
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -162,16 +162,16 @@ class PostgresServer:
             cwd=self._folder,
             check=False,
         )
-        if done.returncode:
-            raise RunError(f"`{Path(command[0]).name}` failed: {done.stdout.decode(errors='replace')[-2000:]}")
+        if process.returncode:
+            raise RunError(f"`{Path(command[0]).name}` failed: {process.stdout.decode(errors='replace')[-2000:]}")
 
 
 def _binaries() -> Path | None:
     """The folder of the server's binaries: named by the variable, on the PATH, or the newest that Debian has."""
-    named = os.environ.get("TROTH_POSTGRES_BIN")
+    chosen = os.environ.get("TROTH_POSTGRES_BIN")
     on_path = shutil.which("initdb")
     debian = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: _number(path.parent.name), reverse=True)
-    folders = [Path(named)] if named else [*([Path(on_path).resolve().parent] if on_path else []), *debian]
+    folders = [Path(chosen)] if chosen else [*([Path(on_path).resolve().parent] if on_path else []), *debian]
     return next((folder for folder in folders if (folder / "initdb").exists() and (folder / "postgres").exists()), None)
 
 

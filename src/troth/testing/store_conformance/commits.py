@@ -119,11 +119,11 @@ def a_commit_sees_what_it_has_written(ground: Ground) -> None:
                 continue
             raise AssertionError("the store was asked inside a commit")
 
-    with ground.open() as store, ground.open() as other:
+    with ground.open() as store, ground.open() as second:
         store.commit(POINT, work)
-        assert said(other) == ["a"]
-        assert other.commit(POINT, lambda tx: tx.get_meta("k")) == {"v": 1}
-        assert other.commit(POINT, lambda tx: tx.get_meta("nothing")) is None
+        assert said(second) == ["a"]
+        assert second.commit(POINT, lambda tx: tx.get_meta("k")) == {"v": 1}
+        assert second.commit(POINT, lambda tx: tx.get_meta("nothing")) is None
 
 
 @check("commits")

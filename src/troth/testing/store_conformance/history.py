@@ -33,18 +33,24 @@ def a_step_is_what_its_entries_say(ground: Ground) -> None:
 
     with ground.open() as store:
         store.commit(POINT, write)
-        one, two = store.steps("r")
-        assert (one.place, one.state, one.result, one.attempt, one.code) == (place, StepState.DONE, {"a": [1]}, 2, "c2")
-        assert [(attempt.number, attempt.outcome, attempt.error) for attempt in one.attempts] == [
+        first, last = store.steps("r")
+        assert (first.place, first.state, first.result, first.attempt, first.code) == (
+            place,
+            StepState.DONE,
+            {"a": [1]},
+            2,
+            "c2",
+        )
+        assert [(attempt.number, attempt.outcome, attempt.error) for attempt in first.attempts] == [
             (1, "failed", {"m": 1})
         ]
-        assert (two.place, two.state, two.wake_at) == (branch, StepState.WAITING, 9.0)
+        assert (last.place, last.state, last.wake_at) == (branch, StepState.WAITING, 9.0)
         entries = store.history("r")
         assert [entry.seq for entry in entries] == list(range(1, 8))
         assert store.last_entry("r") == 7
         assert Happened.AGAIN not in [entry.what for entry in entries]
         assert [entry.seq for entry in store.history("r", after=2, limit=2)] == [3, 4]
-        store.commit(POINT, lambda tx: tx.take_back_step(one, 9.0))
+        store.commit(POINT, lambda tx: tx.take_back_step(first, 9.0))
         recorded = store.recorded("r")
         assert ([step.place for step in recorded.steps], recorded.taken_back[0].result) == ([branch], {"a": [1]})
 
@@ -78,17 +84,17 @@ def a_fork_has_the_steps_before_it(ground: Ground) -> None:
 @check("history")
 def a_held_step_is_begun_by_its_owner_alone(ground: Ground) -> None:
     """In one statement with the proof of the lease; a cancellation is told with it."""
-    begun = BegunStep("one", "k", "[]", "sync", "c", 2.0)
+    intent = BegunStep("one", "k", "[]", "sync", "c", 2.0)
     with ground.open() as store, enrolled(store) as owner:
         assert store.commit(POINT, claimed(store, owner, "mine")) is None
 
-        def begin(seq: int, token: str, step: BegunStep = begun) -> bool:
+        def begin(seq: int, token: str, step: BegunStep = intent) -> bool:
             return store.commit(POINT, lambda tx: tx.begin_held_step(Place("r", "", seq), "run:r", token, step))
 
         assert begin(1, "mine") is False
         store.commit(POINT, lambda tx: tx.request_cancel("r", 3.0))
         assert begin(2, "mine") is True
-        assert begin(3, "mine", begun._replace(is_shown=False)) is True
+        assert begin(3, "mine", intent._replace(is_shown=False)) is True
         try:
             begin(4, "theirs")
         except LeaseLostError:

@@ -46,23 +46,23 @@ _HOLDER = """
 @check("leases")
 def one_of_many_claims_wins(ground: Ground) -> None:
     """All others are told who lives."""
-    with ground.open() as one, ground.open() as two, ExitStack() as stack:
-        owners = [(store, stack.enter_context(enrolled(store))) for store in (one, two) for _ in range(4)]
-        one.commit(POINT, lambda tx: tx.add_run("r", "d", "[]", 1.0))
+    with ground.open() as first, ground.open() as second, ExitStack() as stack:
+        owners = [(store, stack.enter_context(enrolled(store))) for store in (first, second) for _ in range(4)]
+        first.commit(POINT, lambda tx: tx.add_run("r", "d", "[]", 1.0))
         claims = [partial(store.commit, POINT, claimed(store, owner, owner.id)) for store, owner in owners]
         answers = in_threads(claims)
         winners = [owner for (_, owner), answer in zip(owners, answers, strict=True) if answer is None]
         assert len(winners) == 1
-        holder = two.holder("run:r")
+        holder = second.holder("run:r")
         assert holder is not None
         assert holder.id == winners[0].id
-        assert two.is_alive(holder)
+        assert second.is_alive(holder)
         assert all(answer is None or answer.id == holder.id for answer in answers)  # type: ignore[attr-defined]
-        run = two.run("r")
+        run = second.run("r")
         assert run is not None
         assert run.state is RunState.RUNNING
-        assert two.orphans(["d"]) == []
-        assert [found.id for found in two.runs(states=[RunState.RUNNING])] == ["r"]
+        assert second.orphans(["d"]) == []
+        assert [found.id for found in second.runs(states=[RunState.RUNNING])] == ["r"]
 
 
 @check("leases")
@@ -126,8 +126,8 @@ def nothing_is_written_under_a_lost_lease(ground: Ground) -> None:
 @check("leases")
 def a_claim_waits_for_whoever_is_committing(ground: Ground) -> None:
     """A commit that has proved its lease is kept before somebody else has the lease, or not at all."""
-    with ground.open() as one, ground.open() as two, enrolled(one) as them, enrolled(two) as me:
-        assert one.commit(POINT, claimed(one, them, "theirs")) is None
+    with ground.open() as first, ground.open() as second, enrolled(first) as them, enrolled(second) as me:
+        assert first.commit(POINT, claimed(first, them, "theirs")) is None
         inside, go_on = threading.Event(), threading.Event()
 
         def slow(tx: Transaction) -> None:
@@ -138,13 +138,13 @@ def a_claim_waits_for_whoever_is_committing(ground: Ground) -> None:
 
         def take_over() -> None:
             assert inside.wait(PATIENCE)
-            two.commit(POINT, lambda tx: tx.retire(them.id))
-            two.commit(POINT, lambda tx: tx.claim("run:r", me.id, "mine", two.clock()))
-            two.commit(POINT, append("after"))
+            second.commit(POINT, lambda tx: tx.retire(them.id))
+            second.commit(POINT, lambda tx: tx.claim("run:r", me.id, "mine", second.clock()))
+            second.commit(POINT, append("after"))
 
         retire(them)
         claimer = threading.Thread(target=take_over)
         claimer.start()
-        one.commit(POINT, slow)
+        first.commit(POINT, slow)
         claimer.join(PATIENCE)
-        assert said(two) == ["in time", "after"]
+        assert said(second) == ["in time", "after"]

@@ -33,30 +33,30 @@ def a_follower_sees_every_entry_once(ground: Ground) -> None:
     """In order, also what another store writes, on a thread and on a loop."""
 
     async def follow(store: Store) -> list[Any]:
-        seen: list[Any] = []
+        collected: list[Any] = []
         with Follower(store, "s") as follower:
-            while len(seen) < 30:
+            while len(collected) < 30:
                 events = await follower.atake(PATIENCE)
                 assert events, "nothing came"
-                seen += [event.payload for event in events]
-        return seen
+                collected += [event.payload for event in events]
+        return collected
 
     def take(store: Store) -> list[Any]:
-        seen: list[Any] = []
+        collected: list[Any] = []
         with Follower(store, "s", page=7) as follower:
-            while len(seen) < 30:
+            while len(collected) < 30:
                 events = follower.take(PATIENCE)
                 assert events, "nothing came"
-                seen += [event.payload for event in events]
-        return seen
+                collected += [event.payload for event in events]
+        return collected
 
     def write(store: Store) -> None:
         for number in range(30):
             store.commit(POINT, append(number))
 
-    with ground.open() as store, ground.open() as other:
+    with ground.open() as store, ground.open() as second:
         answers = in_threads(
-            [lambda: asyncio.run(follow(store)), lambda: take(store), lambda: take(other), lambda: write(other)]
+            [lambda: asyncio.run(follow(store)), lambda: take(store), lambda: take(second), lambda: write(second)]
         )
         assert answers[:3] == [list(range(30))] * 3
 
@@ -86,9 +86,9 @@ def whoever_waits_for_a_run_is_told(ground: Ground) -> None:
             process.stdin.flush()
             deadline = time.monotonic() + PATIENCE
             while not store.signals("r"):
-                seen = bell.count
+                count = bell.count
                 if not store.signals("r"):
-                    assert bell.wait(seen, deadline - time.monotonic()), "nobody was told of the signal"
+                    assert bell.wait(count, deadline - time.monotonic()), "nobody was told of the signal"
 
 
 @check("news")
@@ -101,19 +101,19 @@ def the_history_of_a_run_is_followed(ground: Ground) -> None:
         store.commit(POINT, lambda tx: tx.finish_run("r", RunState.COMPLETED, 3.0, result="1"))
 
     def follow(store: Store) -> list[int]:
-        seen: list[int] = []
+        collected: list[int] = []
         deadline = time.monotonic() + PATIENCE
         with HistoryFollower(store, "r", page=2) as follower:
             while True:
                 is_over, entries = follower.look()
-                seen += [entry.seq for entry in entries]
+                collected += [entry.seq for entry in entries]
                 if is_over and not entries:
-                    return seen
+                    return collected
                 assert time.monotonic() < deadline, "the end of the run was not told"
                 if not entries:
                     follower.wait(deadline - time.monotonic())
 
-    with ground.open() as store, ground.open() as other:
+    with ground.open() as store, ground.open() as second:
         store.commit(POINT, lambda tx: tx.add_run("r", "d", "[]", 1.0))
-        answers = in_threads([lambda: follow(store), lambda: follow(other), lambda: work(other)])
+        answers = in_threads([lambda: follow(store), lambda: follow(second), lambda: work(second)])
         assert answers[:2] == [list(range(1, 8))] * 2

@@ -26,14 +26,14 @@ def a_promise_is_settled_once(ground: Ground) -> None:
     def settle(store: Store) -> str | None:
         return store.commit(POINT, lambda tx: tx.promises.settle("task", "r", PromiseState.DONE, 2.0, result="[1]"))
 
-    with ground.open() as store, ground.open() as other:
+    with ground.open() as store, ground.open() as second:
         store.commit(POINT, begin)
-        settled = in_threads([partial(settle, one) for one in (store, other) for _ in range(3)])
+        settled = in_threads([partial(settle, each) for each in (store, second) for _ in range(3)])
         assert sorted(filter(None, settled)) == ["p"]  # type: ignore[type-var]
-        found = other.promises.find("p")
-        assert found is not None
-        assert (found.state, found.result, found.expires_at) == (PromiseState.DONE, [1], 102.0)
-        (delivery,) = other.promises.deliveries_of("p")
+        promise = second.promises.find("p")
+        assert promise is not None
+        assert (promise.state, promise.result, promise.expires_at) == (PromiseState.DONE, [1], 102.0)
+        (delivery,) = second.promises.deliveries_of("p")
         assert (delivery.id, delivery.state) == ("p-done-1", DeliveryState.DUE)
         counts = store.promises.counts()
         assert counts.is_balanced
@@ -51,30 +51,30 @@ def the_first_end_of_a_run_settles_its_promise(ground: Ground) -> None:
                 tx.promises.add(_promise(run_id, run_id, work="run", channel=None, retention=50.0))
 
     large = "x" * 5000
-    with ground.open() as store, ground.open() as other:
+    with ground.open() as store, ground.open() as second:
         assert store.promises.shortest_retention() > 50.0
         store.commit(POINT, begin)
-        assert other.promises.shortest_retention() == 50.0
-        assert other.promises.unheld_runs(2.0) == ["kept", "open"]
+        assert second.promises.shortest_retention() == 50.0
+        assert second.promises.unheld_runs(2.0) == ["kept", "open"]
         error = json.dumps({"message": large})
-        other.commit(POINT, lambda tx: tx.finish_run("kept", RunState.FAILED, 2.0, error=error))
+        second.commit(POINT, lambda tx: tx.finish_run("kept", RunState.FAILED, 2.0, error=error))
         assert store.commit(POINT, lambda tx: tx.reopen_run("kept", 3.0, ended_at=2.0)) is True
         assert store.promises.unheld_runs(3.0) == ["open"]
         store.commit(POINT, lambda tx: tx.finish_run("kept", RunState.COMPLETED, 4.0, result="1"))
         store.commit(POINT, lambda tx: tx.finish_run("gone", RunState.COMPLETED, 4.0, result="1"))
-        found = store.promises.find("kept")
-        assert found is not None
-        assert (found.state, found.error, found.settled_at) == (PromiseState.FAILED, {"message": large}, 2.0)
-        assert [one.id for one in store.promises.newest(session="sess")] == ["open", "kept"]
-        assert [one.id for one in store.promises.newest(session="sess", work="run", limit=1)] == ["open"]
+        promise = store.promises.find("kept")
+        assert promise is not None
+        assert (promise.state, promise.error, promise.settled_at) == (PromiseState.FAILED, {"message": large}, 2.0)
+        assert [each.id for each in store.promises.newest(session="sess")] == ["open", "kept"]
+        assert [each.id for each in store.promises.newest(session="sess", work="run", limit=1)] == ["open"]
         (delivery,) = store.promises.deliveries(states=[DeliveryState.STORED], session="sess")
         assert delivery.id == "kept-done-1"
         assert store.promises.deliveries(channel="chat") == []
         assert store.promises.states() == {"failed": 1, "open": 1}
-        counts = other.promises.counts()
+        counts = second.promises.counts()
         assert counts.is_balanced
         assert (counts.promised, counts.stored) == (2, 2)
-        assert other.promises.next_expiry() == 52.0
+        assert second.promises.next_expiry() == 52.0
 
 
 @check("promises")
@@ -87,36 +87,38 @@ def a_delivery_is_leased_once(ground: Ground) -> None:
             tx.promises.settle("task", f"r{number}", PromiseState.DONE, float(number))
 
     def lease(store: Store, token: str) -> list[str]:
-        taken = store.commit(
+        leased = store.commit(
             POINT,
             lambda tx: tx.promises.lease("chat", token, token, 50.0, until=80.0, limit=3, due_before=50.0),
         )
-        return [record.id for record in taken]
+        return [record.id for record in leased]
 
-    with ground.open() as store, ground.open() as other:
+    with ground.open() as store, ground.open() as second:
         store.commit(POINT, write)
         assert lease(store, "first") == ["p0-done-1", "p1-done-1", "p2-done-1"]
-        taken = in_threads([partial(lease, one, f"t{n}") for n in range(4) for one in (store, other)])
-        ids = [name for names in taken for name in names]  # type: ignore[attr-defined]
+        leased = in_threads([partial(lease, each, f"t{n}") for n in range(4) for each in (store, second)])
+        ids = [name for names in leased for name in names]  # type: ignore[attr-defined]
         assert sorted(ids) == sorted(f"p{number}-done-1" for number in range(3, 12))
         settle = partial(Settlement, DeliveryState.DELIVERED, receipt="m-1")
-        done = partial(store.commit, POINT)
-        assert done(lambda tx: tx.promises.settle_attempt("p0-done-1", "other", settle(), 60.0)) is False
-        assert done(lambda tx: tx.promises.settle_attempt("p0-done-1", "first", settle(), 60.0)) is True
-        assert done(lambda tx: tx.promises.give_back("p1-done-1", "first", 60.0, due_at=61.0, is_unsent=True)) is True
-        assert done(lambda tx: tx.promises.acknowledge("p2-done-1", 60.0, "by hand")) is True
-        assert done(lambda tx: tx.promises.acknowledge("p2-done-1", 60.0, "by hand")) is False
+        perform = partial(store.commit, POINT)
+        assert perform(lambda tx: tx.promises.settle_attempt("p0-done-1", "other", settle(), 60.0)) is False
+        assert perform(lambda tx: tx.promises.settle_attempt("p0-done-1", "first", settle(), 60.0)) is True
+        assert (
+            perform(lambda tx: tx.promises.give_back("p1-done-1", "first", 60.0, due_at=61.0, is_unsent=True)) is True
+        )
+        assert perform(lambda tx: tx.promises.acknowledge("p2-done-1", 60.0, "by hand")) is True
+        assert perform(lambda tx: tx.promises.acknowledge("p2-done-1", 60.0, "by hand")) is False
         assert store.promises.next_due("chat", "first") == 61.0
         assert store.promises.needs_sweep(60.0) is True, "its owners were never enrolled"
-        voided = done(lambda tx: tx.promises.void_leases(90.0, float))
+        voided = perform(lambda tx: tx.promises.void_leases(90.0, float))
         assert voided == len(ids)
-        assert done(lambda tx: tx.promises.store_unserved(95.0)) == 10
+        assert perform(lambda tx: tx.promises.store_unserved(95.0)) == 10
         counts = store.promises.counts()
         assert counts.is_balanced
         assert (counts.delivered, counts.stored) == (2, 10)
-        assert done(lambda tx: tx.promises.offer("sess", "chat", None, 96.0)) == 10
-        assert done(lambda tx: tx.promises.replay("p0-done-1", None, 97.0)) is True
-        expired = done(lambda tx: tx.promises.expire(1000.0, 100))
+        assert perform(lambda tx: tx.promises.offer("sess", "chat", None, 96.0)) == 10
+        assert perform(lambda tx: tx.promises.replay("p0-done-1", None, 97.0)) is True
+        expired = perform(lambda tx: tx.promises.expire(1000.0, 100))
         assert sorted(expired) == sorted(f"p{number}" for number in range(12))
         assert store.promises.counts().is_balanced
         assert [incident.kind for incident in store.promises.incidents()].count("expired") == 11

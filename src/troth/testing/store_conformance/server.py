@@ -19,18 +19,18 @@ def keys_and_belongings_are_kept(ground: Ground) -> None:
         first = tx.server.claim("run", "r1", "shop", 1.0, {"agent": "a"})
         return first, tx.server.claim("run", "r1", "other", 2.0)
 
-    with ground.open() as store, ground.open() as other:
+    with ground.open() as store, ground.open() as second:
         assert store.commit(POINT, write) == ("shop", "shop")
-        assert other.read_server(lambda rows: (rows.key("k1"), rows.keys(), rows.key("k2"))) == (key, [key], None)
-        assert other.commit(POINT, lambda tx: tx.server.revoke_key("k1", 3.0)) is True
-        assert other.commit(POINT, lambda tx: tx.server.revoke_key("k1", 4.0)) is False
+        assert second.read_server(lambda rows: (rows.key("k1"), rows.keys(), rows.key("k2"))) == (key, [key], None)
+        assert second.commit(POINT, lambda tx: tx.server.revoke_key("k1", 3.0)) is True
+        assert second.commit(POINT, lambda tx: tx.server.revoke_key("k1", 4.0)) is False
         for number in range(3):
             store.commit(POINT, lambda tx, n=number: tx.server.claim("run", f"s{n}", "shop", 5.0 + n))  # type: ignore[misc]
-        page = other.read_server(lambda rows: rows.belongings("run", owner="shop", limit=2))
-        assert [one.id for one in page] == ["s2", "s1"]
-        rest = other.read_server(lambda rows: rows.belongings("run", before=(page[-1].created_at, page[-1].id)))
-        assert [(one.id, one.details) for one in rest] == [("s0", {}), ("r1", {"agent": "a"})]
-        assert other.read_server(lambda rows: rows.count(["run", "saga"])) == {"run": 4, "saga": 0}
+        page = second.read_server(lambda rows: rows.belongings("run", owner="shop", limit=2))
+        assert [each.id for each in page] == ["s2", "s1"]
+        earlier = second.read_server(lambda rows: rows.belongings("run", before=(page[-1].created_at, page[-1].id)))
+        assert [(each.id, each.details) for each in earlier] == [("s0", {}), ("r1", {"agent": "a"})]
+        assert second.read_server(lambda rows: rows.count(["run", "saga"])) == {"run": 4, "saga": 0}
 
 
 @check("server")
@@ -45,12 +45,12 @@ def work_under_way_is_counted(ground: Ground) -> None:
         tx.server.begin_turn("c", "agent", 2.0)
         tx.server.begin_turn("c", "agent", 3.0)
 
-    with ground.open() as store, ground.open() as other:
+    with ground.open() as store, ground.open() as second:
         store.commit(POINT, write)
-        assert other.read_server(lambda rows: (rows.under_way("shop"), rows.under_way("else"))) == (3, 0)
-        other.commit(POINT, lambda tx: tx.server.end_turn("c", 2.0))
+        assert second.read_server(lambda rows: (rows.under_way("shop"), rows.under_way("else"))) == (3, 0)
+        second.commit(POINT, lambda tx: tx.server.end_turn("c", 2.0))
         assert [turn.begun_at for turn in store.read_server(lambda rows: rows.open_turns())] == [3.0]
-        other.commit(POINT, lambda tx: tx.server.end_turn("c", 3.0))
+        second.commit(POINT, lambda tx: tx.server.end_turn("c", 3.0))
         assert store.read_server(lambda rows: rows.under_way("shop")) == 2
         assert store.read_server(lambda rows: rows.runs_by_state()) == {"running": 2}
 
@@ -61,26 +61,28 @@ def a_repeated_request_is_carried_out_once(ground: Ground) -> None:
 
     def begin(store: Store, base: str) -> str:
         def work(tx: Transaction) -> str:
-            found = tx.server.request("shop", "key")
-            if found is None:
+            row = tx.server.request("shop", "key")
+            if row is None:
                 tx.server.put_request(RequestRow("shop", "key", "print", base, "me", None, 1.0, None))
                 return base
-            return found.base
+            return row.base
 
         return store.commit(POINT, work)
 
-    with ground.open() as store, ground.open() as other:
-        bases = in_threads([partial(begin, one, f"b{n}-{m}") for n in range(6) for m, one in enumerate((store, other))])
+    with ground.open() as store, ground.open() as second:
+        bases = in_threads(
+            [partial(begin, each, f"b{n}-{m}") for n in range(6) for m, each in enumerate((store, second))]
+        )
         assert len(set(bases)) == 1
         base = str(bases[0])
         answer = partial(store.commit, POINT)
         assert answer(lambda tx: tx.server.answer_request("shop", "key", "another", "{}", 2.0)) is False
         assert answer(lambda tx: tx.server.answer_request("shop", "key", base, "{}", 2.0)) is True
-        found = other.read_server(lambda rows: rows.request("shop", "key"))
-        assert found == RequestRow("shop", "key", "print", base, None, "{}", 1.0, 2.0)
-        assert other.read_server(lambda rows: rows.has_requests(2.0)) is True
+        row = second.read_server(lambda rows: rows.request("shop", "key"))
+        assert row == RequestRow("shop", "key", "print", base, None, "{}", 1.0, 2.0)
+        assert second.read_server(lambda rows: rows.has_requests(2.0)) is True
         assert answer(lambda tx: tx.server.forget_requests(2.0, 10)) == 1
-        assert other.read_server(lambda rows: rows.has_requests(2.0)) is False
+        assert second.read_server(lambda rows: rows.has_requests(2.0)) is False
 
 
 @check("server")

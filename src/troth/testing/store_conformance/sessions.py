@@ -38,25 +38,25 @@ def members_come_and_act(ground: Ground) -> None:
     def act(store: Store) -> bool:
         return store.commit(POINT, lambda tx: tx.sessions.use_token("s", "a", 2, 0.0, 5.0, 2.0))
 
-    with ground.open() as store, ground.open() as other:
+    with ground.open() as store, ground.open() as second:
         store.commit(POINT, write)
         standing = store.read_sessions(lambda rows: rows.standing("s", "a"))
         assert standing is not None
         assert (standing.session_state, standing.score) == ("active", 0.75)
         assert store.read_sessions(lambda rows: (rows.present("s"), rows.count_present("s"))) == (["a"], 1)
-        acts = in_threads([partial(act, one) for one in (store, other) for _ in range(4)])
+        acts = in_threads([partial(act, each) for each in (store, second) for _ in range(4)])
         assert sorted(map(bool, acts)) == [False] * 3 + [True] * 5
         assert [
-            row.id for row in other.read_sessions(lambda rows: rows.sessions(states=None, before=None, limit=9))
+            row.id for row in second.read_sessions(lambda rows: rows.sessions(states=None, before=None, limit=9))
         ] == ["s"]
         text = FileRow("/a/b", "hello", "a", None, None, 1.0)
         store.commit(POINT, lambda tx: tx.sessions.put_file("s", text))
         store.commit(POINT, lambda tx: tx.sessions.put_file("s", text._replace(text="again")))
-        assert other.read_sessions(lambda rows: rows.files("s", "/a/")) == [text._replace(text="again")]
+        assert second.read_sessions(lambda rows: rows.files("s", "/a/")) == [text._replace(text="again")]
         ask = AskRow("k", "s", "a", "w", "{}", "d", "p", "r", 1, 1.0, 2.0, "open", "[]")
         for row in (ask, ask._replace(answers='["yes"]')):
             store.commit(POINT, lambda tx, row=row: tx.sessions.put_ask(row))  # type: ignore[misc]
-        assert other.read_sessions(lambda rows: rows.open_asks(None)) == [ask._replace(answers='["yes"]')]
+        assert second.read_sessions(lambda rows: rows.open_asks(None)) == [ask._replace(answers='["yes"]')]
 
 
 @check("sessions")
@@ -73,8 +73,8 @@ def the_audit_trail_has_no_gaps_and_no_forks(ground: Ground) -> None:
 
         return store.commit(POINT, work)
 
-    with ground.open() as store, ground.open() as other:
-        works = [partial(add, one, number) for number in range(15) for one in (store, other)]
+    with ground.open() as store, ground.open() as second:
+        works = [partial(add, each, number) for number in range(15) for each in (store, second)]
         assert sorted(in_threads(works)) == list(range(1, 31))  # type: ignore[type-var]
         rows = store.read_sessions(lambda rows: rows.audit(limit=100))
         assert [row.seq for row in rows] == list(range(1, 31))

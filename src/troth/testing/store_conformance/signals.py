@@ -23,14 +23,14 @@ def a_signal_is_taken_once(ground: Ground) -> None:
         for number in range(10):
             tx.send_signal("r", "s", str(number), float(number))
 
-    with ground.open() as store, ground.open() as other:
+    with ground.open() as store, ground.open() as second:
         store.commit(POINT, send)
         assert store.commit(POINT, lambda tx: tx.take_signal("r", "s", "0", before=0.0)) is None
         assert store.commit(POINT, lambda tx: tx.take_signal("r", "s", "1", before=5.0)) == "0"
         take = methodcaller("take_signal", "r", "s", "2")
-        both = [partial(one.commit, POINT, take) for _ in range(8) for one in (store, other)]
-        taken = [payload for payload in in_threads(both) if payload is not None]
-        assert sorted(taken) == [str(number) for number in range(1, 10)]  # type: ignore[type-var]
+        both = [partial(each.commit, POINT, take) for _ in range(8) for each in (store, second)]
+        payloads = [payload for payload in in_threads(both) if payload is not None]
+        assert sorted(payloads) == [str(number) for number in range(1, 10)]  # type: ignore[type-var]
         assert all(signal.taken_by is not None for signal in store.signals("r"))
 
 
@@ -41,10 +41,10 @@ def a_key_makes_a_second_sending_harmless(ground: Ground) -> None:
     def send(store: Store, run_id: str) -> bool:
         return store.commit(POINT, lambda tx: tx.send_signal(run_id, "s", "1", 1.0, key="k"))
 
-    with ground.open() as store, ground.open() as other:
+    with ground.open() as store, ground.open() as second:
         for run_id in ("r", "q"):
             store.commit(POINT, lambda tx, run_id=run_id: tx.add_run(run_id, "d", "[]", 1.0))  # type: ignore[misc]
-        sent = in_threads([partial(send, one, "r") for one in (store, other) for _ in range(4)])
+        sent = in_threads([partial(send, each, "r") for each in (store, second) for _ in range(4)])
         assert sorted(map(bool, sent)) == [False] * 7 + [True]
         assert send(store, "q") is True
         assert len(store.signals("r")) == 1
@@ -62,12 +62,12 @@ def an_open_wait_is_known(ground: Ground) -> None:
     with ground.open() as store:
         store.commit(POINT, wait)
         look = methodcaller("open_wait", "r", "s")
-        found = store.commit(POINT, look)
-        assert found is not None
-        assert (found.deadline, found.is_answered) == (9.0, False)
+        open_wait = store.commit(POINT, look)
+        assert open_wait is not None
+        assert (open_wait.deadline, open_wait.is_answered) == (9.0, False)
         store.commit(POINT, lambda tx: tx.send_signal("r", "s", "1", 3.0))
-        found = store.commit(POINT, look)
-        assert found is not None
-        assert found.is_answered
+        open_wait = store.commit(POINT, look)
+        assert open_wait is not None
+        assert open_wait.is_answered
         store.commit(POINT, lambda tx: tx.settle_step(place, StepState.DONE, 4.0, kind="wait", name="s", result="1"))
         assert store.commit(POINT, look) is None

@@ -30,15 +30,15 @@ def numbers_have_no_gaps(ground: Ground) -> None:
         except KeyError:
             assert number % 4 == 0
 
-    with ground.open() as one, ground.open() as two:
-        in_threads([partial(append, store, number) for number in range(40) for store in (one, two)])
-        events = one.events("s")
+    with ground.open() as first, ground.open() as second:
+        in_threads([partial(append, store, number) for number in range(40) for store in (first, second)])
+        events = first.events("s")
         assert [event.seq for event in events] == list(range(1, 61))
         assert sorted(event.payload for event in events) == sorted([n for n in range(40) if n % 4] * 2)
-        assert one.last_event("s") == two.last_event("s") == 60
-        assert two.events("s", after=57) == events[57:]
-        assert [event.seq for event in two.events("s", after=10, limit=3)] == [11, 12, 13]
-        assert (one.events("none"), one.last_event("none")) == ([], 0)
+        assert first.last_event("s") == second.last_event("s") == 60
+        assert second.events("s", after=57) == events[57:]
+        assert [event.seq for event in second.events("s", after=10, limit=3)] == [11, 12, 13]
+        assert (first.events("none"), first.last_event("none")) == ([], 0)
 
 
 @check("streams")
@@ -94,31 +94,31 @@ def a_stream_that_is_cut_off_keeps_its_numbers(ground: Ground) -> None:
 @check("streams")
 def entries_of_all_streams_are_told_in_order(ground: Ground) -> None:
     """Whoever goes on behind the last entry that was told misses none, whoever writes at the same time."""
-    told: list[tuple[str, int]] = []
+    entries: list[tuple[str, int]] = []
 
     def write(store: Store, name: str) -> None:
         for number in range(15):
             store.commit(POINT, append(number, name))
 
-    def read(store: Store, done: threading.Event) -> None:
+    def read(store: Store, written: threading.Event) -> None:
         after, is_last = 0, False
         while not is_last:
-            is_last = done.is_set()  # looked at before the last page
+            is_last = written.is_set()  # looked at before the last page
             while page := store.events_of_all("all/", after=after, limit=7):
                 assert [event.id for event in page] == sorted(event.id for event in page)
                 after = page[-1].id
-                told.extend((event.stream, event.seq) for event in page)
-            if is_last and len(told) < 60:
+                entries.extend((event.stream, event.seq) for event in page)
+            if is_last and len(entries) < 60:
                 is_last = False  # held back by what others commit meanwhile
                 time.sleep(0.01)
 
-    with ground.open() as one, ground.open() as two, ground.open() as reader:
-        one.commit(POINT, append(0, "another"))
-        done = threading.Event()
-        thread = threading.Thread(target=read, args=(reader, done), daemon=True)
+    with ground.open() as first, ground.open() as second, ground.open() as reader:
+        first.commit(POINT, append(0, "another"))
+        written = threading.Event()
+        thread = threading.Thread(target=read, args=(reader, written), daemon=True)
         thread.start()
-        in_threads([partial(write, store, f"all/{n}") for n, store in enumerate((one, two, one, two))])
-        done.set()
+        in_threads([partial(write, store, f"all/{n}") for n, store in enumerate((first, second, first, second))])
+        written.set()
         thread.join(PATIENCE)
-        assert not thread.is_alive(), f"{len(told)} of 60 entries were told"
-        assert sorted(told) == [(f"all/{n}", seq) for n in range(4) for seq in range(1, 16)]
+        assert not thread.is_alive(), f"{len(entries)} of 60 entries were told"
+        assert sorted(entries) == [(f"all/{n}", seq) for n in range(4) for seq in range(1, 16)]

@@ -12,7 +12,7 @@ from tests.runtime.store.postgres.proxy import Proxy
 from troth.errors import MisuseError
 from troth.runtime.store import StoreError, commit_point, open_store
 from troth.runtime.store.postgres.address import parse
-from troth.runtime.store.postgres.errors import UnknownOutcomeError
+from troth.runtime.store.postgres.faults import UnknownOutcomeError
 from troth.runtime.store.postgres.store import PostgresStore
 from troth.testing import failpoints
 from troth.testing.postgres_server import PostgresServer

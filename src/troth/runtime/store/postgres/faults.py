@@ -5,7 +5,7 @@ from psycopg import errors
 
 from troth.runtime.store.errors import ReadOnlyStoreError, StoreError
 
-__all__ = ["is_disconnected", "is_unavailable", "is_worth_another", "named", "unreachable"]
+__all__ = ["UnknownOutcomeError", "is_disconnected", "is_unavailable", "is_worth_another", "named", "unreachable"]
 
 _AGAIN = (
     errors.SerializationFailure,
@@ -21,6 +21,25 @@ _SERVER_GOES = (
     errors.IdleSessionTimeout,
     errors.TooManyConnections,
 )
+
+
+class UnknownOutcomeError(StoreError):
+    """The connection was lost in COMMIT, and the database could not be asked whether it was kept.
+
+    `where` is the store, `number` the transaction as the database counts them.
+    """
+
+    def __init__(self, where: str, number: str) -> None:
+        self.where = where
+        self.number = number
+        super().__init__(
+            f"The connection to the store {where} was lost while a commit was made, and the database cannot be asked "
+            f"now whether it was kept (transaction {number}).\n"
+            "Look at what is recorded before doing the same again; runs go on from what is recorded in any case."
+        )
+
+    def __reduce__(self) -> tuple[type["UnknownOutcomeError"], tuple[str, str]]:
+        return UnknownOutcomeError, (self.where, self.number)
 
 
 def is_worth_another(error: BaseException) -> bool:

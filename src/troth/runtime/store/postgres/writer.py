@@ -22,7 +22,7 @@ from troth.runtime.store import failpoints
 from troth.runtime.store.errors import StoreError
 from troth.runtime.store.failpoints import CommitPoint
 from troth.runtime.store.postgres import faults, statements
-from troth.runtime.store.postgres.errors import UnknownOutcomeError
+from troth.runtime.store.postgres.faults import UnknownOutcomeError
 from troth.runtime.store.postgres.link import Link
 from troth.runtime.store.postgres.transaction import PostgresTransaction
 from troth.runtime.store.writer import Unit
