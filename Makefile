@@ -81,7 +81,8 @@ AT_RUN_TIME := tests/bridge tests/guard tests/runtime tests/server tests/testing
 ON_POSTGRES := $(PYTEST) -p tests.on_postgres.plugin
 SHORT_ON_POSTGRES := $(addprefix tests/runtime/,engine/test_conformance.py sagas/test_verbs.py sagas/test_undo.py \
 	workflows/test_running.py conversations/test_follow.py sessions/test_acting.py promises/test_promises.py)
-LONG_ON_POSTGRES := $(addprefix tests/runtime/,engine sagas workflows conversations sessions promises jobs)
+LONG_ON_POSTGRES := $(addprefix tests/runtime/,engine sagas workflows conversations sessions promises jobs) \
+	tests/server/test_access.py tests/server/test_repetition.py tests/server/telemetry
 
 test: lint $(EDITORS) $(POSTGRES) ## everything that has to hold
 	@echo "» tests of the analysis, the command line and the repository"

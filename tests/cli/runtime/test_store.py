@@ -11,8 +11,11 @@ from troth.cli.app import run as main
 from troth.runtime import Runtime
 from troth.runtime.engine import EmbeddedEngine, Step, Wait
 from troth.runtime.sessions import Hypervisor
-from troth.runtime.store import RunState, open_store
+from troth.runtime.store import RunState, commit_point, open_store
+from troth.runtime.store.promise_records import NewPromise, PromiseState
 from troth.testing.postgres_server import PostgresServer
+
+POINT = commit_point("test.cli.store", "what is moved to another store")
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +49,7 @@ def waits(number):
 
 @pytest.fixture
 def file(tmp_path, monkeypatch):
-    """A file with a run that is over, one that waits, a conversation, a session and a promise."""
+    """A file with a run that is over, one that waits, a conversation and a session."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     path = tmp_path / "troth.db"
     with EmbeddedEngine(path, decisions=[waits]) as engine:
@@ -92,6 +95,43 @@ def test_a_file_is_moved_and_its_runs_go_on(server, run, file):
         events = list(conversation.events())
         assert [event.seq for event in events] == list(range(1, len(events) + 1))
     assert run("store", "check", "--store", target)[0] == 0
+
+
+def test_promises_and_what_a_server_keeps_are_moved(server, run, tmp_path):
+    """An open promise of a run is settled by its end in the new place, and new promises are numbered behind the old."""
+
+    def promise(name, work):
+        return NewPromise(name, "talk", work, name, "title", None, None, 60.0, 1.0)
+
+    def write(tx):
+        tx.add_run("run", "d", "[]", 1.0)
+        tx.promises.add(promise("run", "run"))
+        for name in ("over", "open"):
+            tx.promises.add(promise(name, "task"))
+        tx.promises.settle("task", "over", PromiseState.DONE, 2.0, result="[1]")
+        tx.promises.add_delivery("open", "hit", 2.0, text="a hit")
+        tx.server.claim("run", "run", "shop", 1.0, {"workflow": "w"})
+        for number in range(4):
+            tx.append_event("log", "said", number, 1.0)
+        tx.trim("log", 2)
+
+    path, target = tmp_path / "troth.db", server.address()
+    with open_store(path) as old:
+        old.commit(POINT, write)
+        assert run("store", "migrate", str(path), target)[0] == 0
+        with open_store(target) as new:
+            assert new.promises.newest() == old.promises.newest()
+            assert new.promises.counts() == old.promises.counts()
+            assert new.promises.states() == old.promises.states() == {"done": 1, "open": 2}
+            assert new.promises.deliveries() == old.promises.deliveries()
+            assert new.promises.shortest_retention() == 60.0
+            assert new.events("log") == old.events("log")
+            assert new.read_server(lambda rows: rows.belonging("run", "run")).details == {"workflow": "w"}
+            new.commit(POINT, lambda tx: tx.finish_run("run", RunState.COMPLETED, 3.0, result="2"))
+            new.commit(POINT, lambda tx: tx.promises.add(promise("later", "task")))
+            assert [found.id for found in new.promises.newest()] == ["later", "open", "over", "run"]
+            assert new.promises.find("run").result == 2
+            assert new.promises.counts().is_balanced
 
 
 def test_it_can_be_moved_again(server, run, file):
