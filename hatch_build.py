@@ -45,6 +45,7 @@ NOT_COMPILED = (
     "src/troth/analysis/facts/other_interpreter.py",
     "src/troth/analysis/facts/fast_parser.py",
     "src/troth/analysis/facts/checksum.py",
+    "src/troth/analysis/facts/directives.py",
     "src/troth/analysis/facts/store.py",
     "src/troth/analysis/incremental/context.py",
     "src/troth/analysis/incremental/dependencies.py",

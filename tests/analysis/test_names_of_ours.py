@@ -135,7 +135,7 @@ def test_each_program_is_full_of_a_shape(shape: str) -> None:
         files |= {f"p{number}/{path}": data for path, data in changed.items()}
     analysis = look_at(files)
     assert not analysis.unreadable
-    assert "TR101" in {finding.code for finding in analysis.findings}
+    assert any(finding.code.startswith("TR1") for finding in analysis.findings)
 
 
 @st.composite

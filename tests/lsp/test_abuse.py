@@ -1,5 +1,6 @@
 """Clients that behave badly, and worlds that fall apart: no crash, no wrong place, no process left."""
 
+import itertools
 import os
 import shutil
 import signal
@@ -90,19 +91,20 @@ def test_a_client_that_never_reads(project):
 
 @pytest.mark.parametrize("count", [1_000, pytest.param(10_000, marks=pytest.mark.soak)])
 def test_a_burst_of_edits(project, count):
-    """So many edits are taken in, the last one counts, and memory stays as it is."""
+    """So many edits are taken in, the last one counts, and memory does not grow with each burst."""
     with Client(project, PULL) as client:
         client.open("app.py")
         client.pull("app.py")
-        for _ in range(2):
-            before = memory_of(client.process) if sys.platform == "linux" else 0
+        sizes = []
+        for _ in range(5):
             for number in range(count):
                 start = {"line": 0, "character": 0}
                 end = {"line": 0, "character": 1 if number % 2 else 0}
                 client.change("app.py", {"range": {"start": start, "end": end}, "text": "" if number % 2 else "#"})
-            assert [one["range"]["start"]["line"] for one in client.pull("app.py")] == [4]
-        if sys.platform == "linux":
-            assert memory_of(client.process) < before + 20_000
+            assert [finding["range"]["start"]["line"] for finding in client.pull("app.py")] == [4]
+            sizes.append(memory_of(client.process) if sys.platform == "linux" else 0)
+        # How much waits to be read at one moment differs from burst to burst; what is never let go of adds up in each.
+        assert min(after - before for before, after in itertools.pairwise(sizes)) < 10_000, sizes
 
 
 @pytest.mark.parametrize("length", [10_000, pytest.param(100_000, marks=pytest.mark.soak)])

@@ -101,7 +101,8 @@ def _tell(page: "RulePage", *, is_off: bool) -> "Iterator[str]":
             yield from wrapped(line, width)
     for heading, is_bad in (("Reported", True), ("Left alone", False)):
         for example in [candidate for candidate in page.examples if candidate.is_bad is is_bad][:2]:
-            yield f"\n{heading}: {example.title}"
+            yield ""
+            yield from wrapped(f"{heading}: {example.title}", width)
             yield from (f"    {line}".rstrip() for line in example.code.rstrip().splitlines())
             if example.fixed:
                 yield "  after `troth fix`:"

@@ -92,9 +92,9 @@ def check(program: Program) -> Iterator[Finding]:
     """Plain iterables under `async for`."""
     for refusal in refused(program, "async for"):
         line, column, *_ = refusal.operand.at
-        message = (
-            f"`async for` over {_named(refusal.operand.node)}{refusal.what} raises TypeError before its first turn"
-        )
+        name = _named(refusal.operand.node)
+        over = f"{name}, {refusal.what}," if name else refusal.what
+        message = f"`async for` over {over} raises TypeError before its first turn"
         at = (line, column, line, column + len("async for")) if _is_statement(program, refusal) else refusal.operand.at
         yield tell_at(
             program, "TR416", "async-for-over-plain-iterable", refusal.function, at, message,
@@ -104,10 +104,10 @@ def check(program: Program) -> Iterator[Finding]:
 
 def _named(node: Node) -> str:
     if node[0] == "await" and node[1][0] == "call":
-        return f"`await {callee_text(node[1][1])}(…)`, "
+        return f"`await {callee_text(node[1][1])}(…)`"
     if node[0] == "call":
-        return f"`{callee_text(node[1])}(…)`, "
-    return f"`{callee_text(node)}`, " if node[0] in {"name", "attr"} else ""
+        return f"`{callee_text(node[1])}(…)`"
+    return f"`{callee_text(node)}`" if node[0] in {"name", "attr"} else ""
 
 
 def _is_statement(program: Program, refusal: Refusal) -> bool:

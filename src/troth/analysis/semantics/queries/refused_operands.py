@@ -373,7 +373,7 @@ def _because(program: Program, function: Function, operand: Operand, what: str) 
         if holder is not None:
             place = holder.module.function(holder.methods[node[2]][-1]).place
             return (Reason(f"`{holder.name}.{node[2]}` is a property that gives {what}", *place),)
-    return (Reason(f"{what} has no `{_DUNDERS[operand.how]}`"),)
+    return (Reason(f"{what} has no `{_DUNDERS[operand.how]}`", function.module.path, operand.at[0]),)
 
 
 def _seen(value: Instance) -> tuple[Reason, ...]:
