@@ -53,7 +53,15 @@ def _table(folder: Path, programs: Path | None) -> str:
         file.write_text(text, encoding="utf-8")
         line = next(at for at, row in enumerate(text.splitlines(), 1) if row.endswith("# lost"))
         marked[name] = file.name, line
-    tools: dict[str, Callable[[str, Path], Found]] = {"ruff": _ruff, "ty": _ty, "pyright": _pyright, "mypy": _mypy}
+    tools: dict[str, Callable[[str, Path], Found]] = {
+        "ruff": _ruff,
+        "ty": _ty,
+        "pyrefly": _pyrefly,
+        "zuban": _zuban,
+        "pyright": _pyright,
+        "basedpyright": _pyright,
+        "mypy": _mypy,
+    }
     columns = {"Troth": (_version([sys.executable, "-m", "troth"]), _troth(folder))}
     for name, run in tools.items():
         program = _program(name, programs)
@@ -110,6 +118,17 @@ def _ruff(program: str, folder: Path) -> Found:
 def _ty(program: str, folder: Path) -> Found:
     text = _output([program, "check", "--output-format", "concise", "--warn", "all", "--color", "never"], folder)
     rows = re.findall(r"^([^:\n]+):(\d+):\d+: \w+\[([\w-]+)\]", text, re.MULTILINE)
+    return _gathered([(path, int(line), code) for path, line, code in rows])
+
+
+def _pyrefly(program: str, folder: Path) -> Found:
+    rows = json.loads(_output([program, "check", "--output-format", "json", "."], folder))["errors"]
+    return _gathered([(row["path"], row["line"], row["name"]) for row in rows])
+
+
+def _zuban(program: str, folder: Path) -> Found:
+    text = _output([program, "check", "."], folder)
+    rows = re.findall(r"^([^:\n]+):(\d+): error: .*\[([\w-]+)\]$", text, re.MULTILINE)
     return _gathered([(path, int(line), code) for path, line, code in rows])
 
 

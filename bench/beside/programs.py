@@ -9,6 +9,7 @@ PROGRAMS = {
     "dropped": f"{_STORE}async def main() -> None:\n    Store().save(1)  # lost\n",
     "in a condition": f"{_STORE}async def main() -> str:\n    if Store().save(0):  # lost\n        return 'yes'\n    return 'no'\n",
     "assigned and forgotten": f"{_STORE}async def main() -> None:\n    done = Store().save(1)  # lost\n    print('saved')\n",
+    "assigned to `_`": f"{_STORE}async def main() -> None:\n    _ = Store().save(1)  # lost\n",
     "turned into text": f"{_STORE}async def main() -> str:\n    return f'saved: {{Store().save(1)}}'  # lost\n",
     "compared": f"{_WORK}async def main() -> bool:\n    return work() == 1  # lost\n",
     "used as its result": f"{_WORK}async def main() -> int:\n    return work() + 1  # lost\n",

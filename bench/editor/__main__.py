@@ -1,21 +1,29 @@
-"""Measure what an edit costs: `python -m bench.editor PROJECT FILE [--edits N] [--only NAME]`.
+"""Measure what an edit costs: `python -m bench.editor [PROJECT FILE] [--edits N] [--only NAME] [--bin FOLDER]`.
 
-Each server is started on the same project and typed at: a lost await, a changed color, a renamed method and a broken
-line, in turn, each with a line of its own that a diagnostic has to name. CPU is that of the server and all its
-children, until that diagnostic is there (first) and until nothing moves any more (settled).
+Each server is started on the same project, by default a public one of 167,000 lines, and typed at: a lost await, a
+changed color, a renamed method and a broken line, in turn, each with a line of its own that a diagnostic has to name.
+Then a function changes of which a second file makes use, until the diagnostic of that file is there. CPU is that of the
+server and all its children: until the diagnostic is there (first), until that of the second file is there (dependents),
+and until nothing moves any more (settled). `--bin` is the folder of the peers, an environment with
+`requirements/bench.lock` in it.
 """
 
 import argparse
 import itertools
-import json
 import shutil
 import statistics
 import subprocess
 import sys
-import threading
+import tempfile
 import time
 from pathlib import Path
+from typing import NamedTuple
 
+from bench.editor.typist import Server, memory_of, precise
+from bench.mutate.trees import Tree
+
+PROJECT = Tree("python-telegram-bot", "22.8", ".")
+FILE = "src/telegram/_poll.py"  # of 1,139 lines
 PEERS = {
     "pygls floor": [sys.executable, "-m", "bench.editor.floor"],
     "troth": [sys.executable, "-m", "troth", "lsp"],
@@ -26,8 +34,6 @@ PEERS = {
     "pyright": ["pyright-langserver", "--stdio"],
     "basedpyright": ["basedpyright-langserver", "--stdio"],
 }
-QUIET = 0.4  # seconds without any CPU used: it is settled
-PATIENCE = 8.0
 PLANTED = {
     "lost await": (
         "async def planted_{n}(): ...",
@@ -43,179 +49,154 @@ PLANTED = {
     ),
     "broken line": ("def planted_{n}(:", "    undefined_{n}\n"),
 }
+ALONE = ("troth", "pygls floor")  # they know nothing of undefined names, and are asked for the planted one
+SECOND = "planted_dependent.py"
+USES = "from .{module} import planted_used\n\n\nasync def dependent():\n    planted_used()\n"
+SETTLED_USE, CHANGED_USE, RENAMED_USE = (
+    "\n\ndef planted_used(): ...\n",
+    "\n\nasync def planted_used(): ...\n",
+    "\n\ndef planted_unused(): ...\n",
+)
 
 
-def precise(pid: int) -> float:
-    """The same in nanoseconds, where the kernel tells them."""
-    total = 0
-    todo = [pid]
-    while todo:
-        one = todo.pop()
-        try:
-            for task in Path(f"/proc/{one}/task").iterdir():
-                total += int((task / "schedstat").read_text().split()[0])
-                todo += map(int, (task / "children").read_text().split())
-        except (OSError, ValueError):
-            continue
-    return total / 1e9
+class Typed(NamedTuple):
+    """CPU seconds of each edit, and the kinds whose diagnostic never came."""
+
+    first: list[float]
+    settled: list[float]
+    missed: list[str]
 
 
-def memory_of(pid: int) -> float:
-    """The most memory a process had, in MB."""
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
+class Measured(NamedTuple):
+    """What one server needs."""
 
-
-class Server:
-    """One server, typed at."""
-
-    def __init__(self, command: list[str], project: Path) -> None:
-        self.begun = time.perf_counter()
-        self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=Path.cwd()
-        )
-        self.answers: dict[int, dict] = {}
-        self.pushed: dict[str, list] = {}
-        self.news = threading.Condition()
-        self.ids = itertools.count(1)
-        threading.Thread(target=self._read, daemon=True).start()
-        capabilities = {
-            "textDocument": {"diagnostic": {}, "publishDiagnostics": {"versionSupport": True}},
-            "workspace": {"workspaceFolders": True},
-        }
-        folder = {"uri": project.as_uri(), "name": project.name}
-        params = {
-            "processId": None,
-            "rootUri": project.as_uri(),
-            "workspaceFolders": [folder],
-            "capabilities": capabilities,
-        }
-        told = self.request("initialize", params)["result"]["capabilities"]
-        self.pulls = bool(told.get("diagnosticProvider"))
-        self.notify("initialized", {})
-
-    def _read(self) -> None:
-        stream = self.process.stdout
-        while line := stream.readline():
-            length = 0
-            while line.strip():
-                if line.lower().startswith(b"content-length:"):
-                    length = int(line.split(b":")[1])
-                line = stream.readline()
-            message = json.loads(stream.read(length))
-            with self.news:
-                if "method" in message and "id" in message:
-                    many = message["params"].get("items", [0]) if isinstance(message.get("params"), dict) else [0]
-                    result = [None for _ in many] if message["method"] == "workspace/configuration" else None
-                    self._send({"jsonrpc": "2.0", "id": message["id"], "result": result})
-                elif message.get("method") == "textDocument/publishDiagnostics":
-                    self.pushed[message["params"]["uri"]] = message["params"]["diagnostics"]
-                elif "id" in message:
-                    self.answers[message["id"]] = message
-                self.news.notify_all()
-
-    def _send(self, message: dict) -> None:
-        data = json.dumps(message).encode()
-        self.process.stdin.write(b"Content-Length: %d\r\n\r\n" % len(data) + data)
-        self.process.stdin.flush()
-
-    def notify(self, method: str, params: object) -> None:
-        """Send a notification."""
-        self._send({"jsonrpc": "2.0", "method": method, "params": params})
-
-    def request(self, method: str, params: object) -> dict:
-        """Send a request and wait for its answer."""
-        number = next(self.ids)
-        self._send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
-        with self.news:
-            self.news.wait_for(lambda: number in self.answers, PATIENCE * 10)
-        return self.answers.pop(number)
-
-    def lines(self, uri: str) -> set[int]:
-        """The lines that have a diagnostic now."""
-        if self.pulls:
-            result = self.request("textDocument/diagnostic", {"textDocument": {"uri": uri}}).get("result") or {}
-            items = result.get("items", [])
-        else:
-            items = self.pushed.get(uri, [])
-        return {one["range"]["start"]["line"] for one in items}
-
-    def until(self, uri: str, line: int) -> bool:
-        """Wait for a diagnostic on a line; whether it came."""
-        end = time.monotonic() + PATIENCE
-        while time.monotonic() < end:
-            if line in self.lines(uri):
-                return True
-            with self.news:
-                self.news.wait(0.002 if not self.pulls else 0)
-        return False
-
-    def settle(self) -> None:
-        """Wait until nothing moves any more."""
-        used = precise(self.process.pid)
-        while True:
-            time.sleep(QUIET)
-            now = precise(self.process.pid)
-            if now - used < 0.002:
-                return
-            used = now
-
-
-def measure(name: str, command: list[str], project: Path, file: Path, edits: int) -> str:
-    server = Server(command, project)
-    text = file.read_text()
-    uri = file.as_uri()
-    item = {"uri": uri, "languageId": "python", "version": 1, "text": text}
-    server.notify("textDocument/didOpen", {"textDocument": item})
-    server.lines(uri)
-    ready = time.perf_counter() - server.begun
-    server.settle()
-    first, settled, seen = [], [], dict.fromkeys(PLANTED, 0)
-    for number, kind in zip(range(1, edits + 1), itertools.cycle(PLANTED), strict=False):
-        planted = "\n\n\n".join(PLANTED[kind]).format(n=number)
-        now = f"{text}\n\n{planted}"
-        mark = "undefined_" if name not in ("troth", "pygls floor") else "planted_"
-        wanted = [line for line, one in enumerate(now.split("\n")) if f"{mark}{number}" in one]
-        before = precise(server.process.pid)
-        server.notify(
-            "textDocument/didChange",
-            {"textDocument": {"uri": uri, "version": number + 1}, "contentChanges": [{"text": now}]},
-        )
-        target = wanted[-1] if kind != "broken line" else wanted[0] if mark == "planted_" else wanted[0] - 1
-        seen[kind] += server.until(uri, target)
-        first.append(precise(server.process.pid) - before)
-        server.settle()
-        settled.append(precise(server.process.pid) - before)
-    memory = memory_of(server.process.pid)
-    server.process.kill()
-    server.process.wait()
-
-    def told(values: list[float]) -> str:
-        ordered = sorted(values)
-        return f"{statistics.median(values) * 1000:6.1f} / {ordered[int(len(ordered) * 0.95) - 1] * 1000:6.1f}"
-
-    missed = ", ".join(kind for kind, count in seen.items() if not count) or "-"
-    return f"{name:14} {ready:6.2f}  {told(first)}  {told(settled)}  {memory:6.0f}  {missed}"
+    ready: float
+    ready_cpu: float
+    typed: Typed
+    dependents: list[float]
+    memory: float
 
 
 def main() -> None:
     """Measure the servers that are there."""
     parser = argparse.ArgumentParser(prog="python -m bench.editor")
-    parser.add_argument("project", type=Path, nargs="?", default=Path(__file__).parents[2])
-    parser.add_argument(
-        "file", type=Path, nargs="?", default=Path(__file__).parents[2] / "src/troth/analysis/pipeline/analyse.py"
-    )
+    parser.add_argument("project", type=Path, nargs="?")
+    parser.add_argument("file", type=Path, nargs="?")
     parser.add_argument("--edits", type=int, default=40)
-    parser.add_argument("--only", action="append")
+    parser.add_argument("--only", action="append", choices=PEERS)
+    parser.add_argument("--bin", type=Path, help="the folder of the peers' programs")
     args = parser.parse_args()
-    print("server          ready  first ms: median / p95  settled ms: median / p95  MB  never named")
-    for name, command in PEERS.items():
-        there = [*command]
-        beside = Path(sys.executable).parent / command[0]
-        there[0] = str(beside) if beside.exists() else command[0]
-        if (args.only and name not in args.only) or shutil.which(there[0]) is None:
-            continue
-        print(measure(name, there, args.project.resolve(), args.file.resolve(), args.edits), flush=True)
+    source = (args.project or PROJECT.fetch()).resolve()
+    inside = FILE if args.file is None else args.file.resolve().relative_to(source)
+    with tempfile.TemporaryDirectory(prefix="troth-editor-") as scratch:
+        project = Path(scratch) / source.name
+        shutil.copytree(source, project, ignore=shutil.ignore_patterns(".git", ".troth_cache", "__pycache__"))
+        file = project / inside
+        (file.parent / SECOND).write_text(USES.format(module=file.stem))
+        file.write_text(file.read_text() + SETTLED_USE)
+        check = warm_check(project)
+        print(f"`troth check`, warm: {check:.2f} s of CPU")
+        heads = ("ready s", "its CPU", "first ms: median / p95", "dependents ms", "settled ms", "MB")
+        widths = (8, 8, 23, 17, 17, 5)
+        columns = " ".join(f"{head:>{width}}" for head, width in zip(heads, widths, strict=True))
+        print(f"{'server':13} {columns}  never named")
+        for name, command in PEERS.items():
+            program = shutil.which(command[0], path=str(args.bin)) if args.bin else None
+            program = (
+                program or shutil.which(command[0], path=str(Path(sys.executable).parent)) or shutil.which(command[0])
+            )
+            if (args.only and name not in args.only) or program is None:
+                continue
+            print(_row(name, measure(name, [program, *command[1:]], project, file, args.edits)), flush=True)
+
+
+def warm_check(project: Path) -> float:
+    """The CPU seconds of a second `troth check`, which also leaves the cache that an editor begins with."""
+    import resource
+
+    command = [sys.executable, "-m", "troth", "check", "--exit-zero", "--quiet"]
+    used = 0.0
+    for _ in range(2):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run(command, cwd=project, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return used
+
+
+def measure(name: str, command: list[str], project: Path, file: Path, edits: int) -> Measured:
+    """Start a server, type at it, and end it."""
+    server = Server(command, project)
+    try:
+        versions = itertools.count(1)
+        text, uri = file.read_text(), file.as_uri()
+        second = (file.parent / SECOND).as_uri()
+        for opened, content in ((uri, text), (second, (file.parent / SECOND).read_text())):
+            item = {"uri": opened, "languageId": "python", "version": next(versions), "text": content}
+            server.notify("textDocument/didOpen", {"textDocument": item})
+        server.lines(uri)
+        ready, ready_cpu = time.perf_counter() - server.begun, precise(server.process.pid)
+        server.settle()
+        typed = _type(name, server, uri, text, edits, versions)
+        used = [] if name == "pygls floor" else _type_for_dependents(name, server, (uri, second), text, versions)
+        return Measured(ready, ready_cpu, typed, used, memory_of(server.process.pid))
+    finally:
+        server.process.kill()
+        server.process.wait()
+
+
+def _type(name: str, server: Server, uri: str, text: str, edits: int, versions: itertools.count) -> Typed:
+    first, settled, seen = [], [], dict.fromkeys(PLANTED, 0)
+    mark = "planted_" if name in ALONE else "undefined_"
+    for number, kind in zip(range(1, edits + 1), itertools.cycle(PLANTED), strict=False):
+        typed = f"{text}\n\n" + "\n\n\n".join(PLANTED[kind]).format(n=number)
+        wanted = [line for line, content in enumerate(typed.split("\n")) if f"{mark}{number}" in content]
+        target = wanted[-1] if kind != "broken line" else wanted[0] if mark == "planted_" else wanted[0] - 1
+        before = precise(server.process.pid)
+        server.change(uri, next(versions), typed)
+        is_seen = server.until(uri, target)
+        seen[kind] += is_seen
+        if is_seen:  # else it waited in vain, which says nothing of its speed
+            first.append(precise(server.process.pid) - before)
+        server.settle()
+        settled.append(precise(server.process.pid) - before)
+    return Typed(first, settled, [kind for kind, count in seen.items() if not count])
+
+
+def _type_for_dependents(
+    name: str, server: Server, uris: tuple[str, str], text: str, versions: itertools.count
+) -> list[float]:
+    """The CPU until the second file's diagnostic is there: its call lost (ours), its import broken (theirs)."""
+    uri, second = uris
+    changed, line = (CHANGED_USE, 4) if name == "troth" else (RENAMED_USE, 0)
+    used = []
+    for _ in range(8):
+        server.change(uri, next(versions), text)
+        server.settle()
+        if line in server.lines(second):
+            return []  # it says something there in any case, so nothing can be waited for
+        before = precise(server.process.pid)
+        server.change(uri, next(versions), text.removesuffix(SETTLED_USE) + changed)
+        if server.until(second, line):
+            used.append(precise(server.process.pid) - before)
+        server.settle()
+    return used
+
+
+def _row(name: str, measured: Measured) -> str:
+    typed = measured.typed
+    return (
+        f"{name:13} {measured.ready:8.2f} {measured.ready_cpu:8.2f} {_median_and_p95(typed.first):>23} "
+        f"{_median_and_p95(measured.dependents):>17} {_median_and_p95(typed.settled):>17} {measured.memory:5.0f}  "
+        f"{', '.join(typed.missed) or '-'}"
+    )
+
+
+def _median_and_p95(values: list[float]) -> str:
+    if not values:
+        return "-"
+    ordered = sorted(values)
+    return f"{statistics.median(values) * 1000:.1f} / {ordered[max(0, int(len(ordered) * 0.95) - 1)] * 1000:.1f}"
 
 
 if __name__ == "__main__":

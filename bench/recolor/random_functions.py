@@ -66,8 +66,9 @@ def _kind(why: str) -> str:
 class Tree:
     """A tree that is read once, and looked at after each change."""
 
-    def __init__(self, path: Path, count: int, seed: int, boundary: Boundary) -> None:
+    def __init__(self, path: Path, count: int, seed: int, boundary: Boundary, *, properties: bool) -> None:
         self.boundary = boundary
+        self.properties = properties
         self.prepared = prepare(Request(cwd=path, paths=(str(path),), cache=False))
         self.project: Project = self.prepared.scope.project
         chosen: list[Function] = []
@@ -83,7 +84,10 @@ class Tree:
     def plan(self, function: Function) -> Plan:
         """The plan with all callers."""
         target = f"{function.module.path}:{function.qualname}"
-        return plan_async(self.workspace, target, [function], "all", self.boundary, marking=marking_of(self.workspace))
+        marking = marking_of(self.workspace)
+        return plan_async(
+            self.workspace, target, [function], "all", self.boundary, marking=marking, properties=self.properties
+        )
 
     def fresh(self, plan: Plan) -> list[str]:
         """What is wrong with the tree after the change."""
@@ -112,6 +116,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=25)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--boundary", choices=("auto",), help="run it wherever a caller has to stay plain")
+    parser.add_argument("--properties", action="store_true", help="a property becomes a method")
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--details", type=Path, metavar="FILE", help="write a line of JSON for each function")
     args = parser.parse_args()
@@ -122,7 +127,7 @@ def main() -> None:
     rows = []
     for path in args.trees:
         started = time.process_time()
-        tree = Tree(path.resolve(), args.count, args.seed, boundary)
+        tree = Tree(path.resolve(), args.count, args.seed, boundary, properties=args.properties)
         here = 0
         for function in tree.functions:
             plan = tree.plan(function)

@@ -117,7 +117,9 @@ def test_idle_comments_are_findings(source, message, repaired, tmp_path):
 def test_the_nearest_rule_is_named(tmp_path):
     """A misspelt rule is told its neighbour."""
     (found,) = idle("x = 1  # troth: allow unawaited-corutine\n", [], tmp_path)
-    assert "unawaited-coroutine" in found.reasons[0].text
+    assert found.reasons[0].text == "no rule is called 'unawaited-corutine': did you mean 'unawaited-coroutine'?"
+    (found,) = idle("x = 1  # troth: allow TR999\n", [], tmp_path)
+    assert found.reasons[0].text == "no rule is called 'TR999': run `troth explain` to list the rules"
 
 
 def test_a_rule_that_is_off_might_have_spoken(tmp_path):

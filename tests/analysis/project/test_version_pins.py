@@ -8,6 +8,14 @@ from troth.analysis.pipeline import analyse
 from troth.analysis.project.project import Project
 from troth.analysis.project.version_pins import newest_allowed
 
+LOCK = (
+    'version = 1\n\n[[package]]\nname = "aio_x"\nversion = "2.9"\n\n[[package]]\nname = "aio-x"\nversion = "3.1.4"\n\n'
+    '[[package]]\nname = "b"\nversion = "1.0a1"\nsource = { registry = "x" }\ndependencies = [{ name = "aio-x" }]\n'
+)
+PIPENV = (
+    '{"_meta": {"hash": {"sha256": "0"}}, "default": {"a": {"hashes": [], "version": "==2.1"}},'
+    ' "develop": {"b": {"version": "==0.4"}, "c": {"git": "x"}}}'
+)
 SETUP = 'setup(\n    extras_require={"telegram": ["python-telegram-bot==13.15"]},\n)\n'
 
 
@@ -33,6 +41,15 @@ SETUP = 'setup(\n    extras_require={"telegram": ["python-telegram-bot==13.15"]}
             "requirements.txt", "py-cord[voice]\na  # b\n", {"py-cord": 999, "a": 999}, id="whatever there is"
         ),
         pytest.param("notes.txt", "a==1\n", {}, id="in another file"),
+        pytest.param(
+            "pyproject.toml", '"ruamel.yaml" = "^0.17"\n"b" = ">=2,<4"\n', {"ruamel-yaml": 0, "b": 3}, id="quoted"
+        ),
+        pytest.param("uv.lock", LOCK, {"aio-x": 3, "b": 1}, id="a lock of uv"),
+        pytest.param("poetry.lock", LOCK, {"aio-x": 3, "b": 1}, id="a lock of poetry"),
+        pytest.param("pdm.lock", LOCK, {"aio-x": 3, "b": 1}, id="a lock of pdm"),
+        pytest.param("Pipfile.lock", PIPENV, {"a": 2, "b": 0}, id="a lock of pipenv"),
+        pytest.param("Pipfile.lock", "{", {}, id="a lock that is cut off"),
+        pytest.param("Pipfile.lock", '{"default": {"a": 1}, "b": []}', {}, id="a lock that is none"),
     ],
 )
 def test_the_newest_version_that_is_allowed(name: str, text: str, allowed: dict[str, int], tmp_path: Path) -> None:
@@ -40,6 +57,13 @@ def test_the_newest_version_that_is_allowed(name: str, text: str, allowed: dict[
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text(text)
     assert newest_allowed(tmp_path) == allowed
+
+
+def test_a_lock_outweighs_what_lists_allow(tmp_path: Path) -> None:
+    """What is locked is what is installed."""
+    (tmp_path / "requirements.txt").write_text("b<9\nc<3\n")
+    (tmp_path / "uv.lock").write_text(LOCK)
+    assert newest_allowed(tmp_path) == {"aio-x": 3, "b": 1, "c": 2}
 
 
 SEND = "import telegram\ndef main():\n    bot = telegram.Bot(token='x')\n    bot.sendMessage(1, 'hello')\n"

@@ -69,6 +69,24 @@ def test_a_clean_notebook(cells, language, project):
 
 
 @pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        pytest.param(b"", "invalid JSON at line 1, column 1", id="empty"),
+        pytest.param(b'{"cells": [\n', "invalid JSON at line 2, column 1", id="cut off"),
+        pytest.param(b'{"name": "\xff"}', "it is not UTF-8", id="not UTF-8"),
+        pytest.param(b"[" * 100_000, "its JSON is nested too deeply", id="deep"),
+        pytest.param(b'{"a": 1}', "it has no list of cells", id="other JSON"),
+    ],
+)
+def test_why_it_is_no_notebook(data, why, project):
+    """Is told with the reason, and with the place where the JSON is wrong."""
+    project.write({"n.ipynb": data})
+    (finding,) = json.loads(project.troth("check", "--output-format", "json").out)["findings"]
+    assert finding["code"] == "TR001"
+    assert finding["message"] == f"this file cannot be read, so nothing in it is checked: not a valid notebook: {why}"
+
+
+@pytest.mark.parametrize(
     ("language", "told"),
     [("sql", 0), ("yaml", 0), ("plaintext", 0), ("python", 1), ("polyglot-notebook.ipython", 1), (None, 1)],
 )

@@ -60,7 +60,7 @@ def test_a_folder_that_may_not_be_opened(project):
     assert "a/closed:1:1  TR001 unreadable-file" in done.out
     assert "this folder cannot be read, so nothing in it is checked: Permission denied" in done.out
     assert "app.py:3:5  TR101" in done.out
-    assert "Found 2 problems (certain) in 1 of 2 files" in done.out
+    assert "Found 2 problems (certain) in 1 folder and 1 of 2 files; " in done.out
 
 
 @pytest.mark.parametrize(
@@ -90,6 +90,7 @@ def test_a_folder_alone_that_may_not_be_opened(project):
     done = project.forbidden("troth check")
     assert done.code == 1
     assert "a/closed:1:1  TR001" in done.out
+    assert "Found 1 problem (certain) in 1 folder; " in done.out
 
 
 @pytest.mark.parametrize(

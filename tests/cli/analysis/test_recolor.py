@@ -588,7 +588,7 @@ def test_the_colors_of_a_surface(project):
     project.write({"store.py": STORE + "\n    def clear(self):\n        self.items.clear()\n"})
     done = project.troth("recolor", "store:Store")
     assert done.code == 0
-    assert "2 async, 1 sync; all of it can be sync" in done.out
+    assert "2 async, 1 sync; nothing in it has to be async" in done.out
     assert "to sync: 2 definitions" in done.out
     assert "to async: 1 definition" in done.out
 
@@ -658,9 +658,13 @@ def test_killed_while_the_tests_run(project):
 
 NOT_ASYNC = [
     pytest.param("def f():\n    return work()\n\nasync def g():\n    return await f()\n", "gives what its callers await already (app.py:10)", id="passes a coroutine on"),
-    pytest.param("def f():\n    return stream()\n\nasync def g():\n    async for x in f():\n        print(x)\n", "entered by `async with` or `async for`", id="gives an async generator"),
+    pytest.param("class A:\n    def f(self):\n        return 1\n\n    def g(self, kind):\n        return getattr(self, \"f\")()\n", "given to `getattr`", id="fetched by its name"),
+    pytest.param("class A:\n    def f(self):\n        return 1\n\n    def g(self, kind):\n        return getattr(self, f\"{kind}f\")()\n", "given to `getattr`", id="fetched by a name that is put together"),
+    pytest.param("class A:\n    def f(self):\n        return 1\n\n    def g(self, kind):\n        return getattr(self, kind + \"f\")()\n", "given to `getattr`", id="fetched by a sum of strings"),
+    pytest.param("from typing import Protocol\n\nclass A(Protocol):\n    def f(self): ...\n\ndef g(a: A):\n    a.f()\n", "a protocol that nothing in the project fulfils", id="a protocol for objects of others"),
+    pytest.param("import asyncio\n\ndef run():\n    asyncio.run(work())\n\ndef f():\n    run()\n", "calls `run` (app.py:8), which starts a loop with `asyncio.run`", id="starts a loop by another function"),
     pytest.param("class A:\n    def f(self):\n        return 1\n\nclass B(A):\n    async def f(self):\n        yield 1\n", "namesakes in its family that are async generators", id="one of a family of generators"),
-    pytest.param("class A:\n    @property\n    def f(self):\n        return 1\n", "has a decorator that asks for a plain function", id="a property"),
+    pytest.param("class A:\n    @property\n    def f(self):\n        return 1\n", "is a property; `--properties` makes a method of it", id="a property"),
     pytest.param("def f():\n    return 1\n\ndef g():\n    return sorted([1], key=lambda x: f())\n", "it stands in a lambda that is given to `sorted`", id="called in a lambda"),
 ]  # fmt: skip
 

@@ -92,3 +92,57 @@ def test_what_no_async_generator_can_do_is_refused(project, rest, says):
     assert done.code == 1
     assert says in done.out
     assert (project.root / "app.py").read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("use", "after"),
+    [
+        pytest.param("    async for x in f():\n        print(x)\n", "    async for x in await f():\n", id="a loop"),
+        pytest.param(
+            "    async with aclosing(f()) as xs:\n        print(await anext(xs))\n",
+            "    async with aclosing(await f()) as xs:\n",
+            id="given to what enters it",
+        ),
+        pytest.param("    print([x async for x in f()])\n", "    print([x async for x in await f()])\n", id="a list"),
+    ],
+)
+def test_what_gives_an_async_generator(project, use, after):
+    """From now on its coroutine gives the generator; the program does what it did."""
+    text = (
+        "import asyncio\nfrom contextlib import aclosing\n\n\nasync def stream():\n    yield 1\n\n\n"
+        f"def f():\n    return stream()\n\n\nasync def g():\n{use}\n\nasyncio.run(g())\n"
+    )
+    project.write({"app.py": text})
+    before = output(project)
+    done = project.troth("recolor", "app:f", "--to", "async", "--cascade", "all")
+    assert done.code == 0, done.out + done.err
+    assert after in (project.root / "app.py").read_text()
+    assert output(project) == before
+
+
+def test_what_gives_a_context_manager(project):
+    """`async with x.f()` gets an `await`, which is what its callers outside have to write as well."""
+    text = (
+        "import asyncio\nfrom contextlib import asynccontextmanager\n\n\n@asynccontextmanager\nasync def opened():\n    yield 1\n\n\n"
+        "class Db:\n    def connect(self):\n        return opened()\n\n\n"
+        "async def main():\n    async with Db().connect() as c:\n        print(c)\n\n\nasyncio.run(main())\n"
+    )
+    project.write({"app.py": text})
+    before = output(project)
+    done = project.troth("recolor", "app:Db.connect", "--to", "async", "--cascade", "all")
+    assert done.code == 0, done.out + done.err
+    assert "    async with await Db().connect() as c:\n" in (project.root / "app.py").read_text()
+    assert output(project) == before
+
+
+def test_overloads_change_with_what_they_describe(project):
+    """A type checker reads their color, so they get the one of the function."""
+    text = (
+        "from typing import overload\n\n\n@overload\ndef load(x: int) -> int: ...\n@overload\ndef load(x: str) -> str: ...\n"
+        "def load(x):\n    return x\n\n\ndef total():\n    return load(2)\n"
+    )
+    done = recolor(project, f"{text}{RUN}")
+    assert done.code == 0, done.out + done.err
+    changed = (project.root / "app.py").read_text()
+    assert changed.count("async def load(x") == 3
+    assert output(project) == "2\n"

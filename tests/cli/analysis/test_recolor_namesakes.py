@@ -1,5 +1,7 @@
 """`troth recolor` and calls of a namesake on a receiver that nobody can tell: which cannot be meant, and which must be."""
 
+import subprocess
+import sys
 from textwrap import dedent
 
 import pytest
@@ -134,3 +136,53 @@ def test_a_function_under_another_name(project):
     done = project.troth("recolor", "app:load", "--to", "async", "--allow-dirty")
     assert done.code == 1
     assert "user.py:5" in done.out
+
+
+TEMPLATE = "class Base:\n    def view(self):\n        return self.data(1)\n\n\nclass A(Base):\n    def data(self, n):\n        return n\n"
+
+
+def test_a_method_that_only_derived_classes_have(project):
+    """A class that calls what its derived classes define means their methods."""
+    project.write({"app.py": TEMPLATE})
+    done = project.troth("recolor", "app:A.data", "--to", "async", "--cascade", "all")
+    assert done.code == 0, done.out + done.err
+    changed = (project.root / "app.py").read_text()
+    assert "    async def view(self):\n        return await self.data(1)\n" in changed
+
+
+def test_a_method_that_another_derived_class_has_as_well(project):
+    """One of the two would be awaited, and is not async."""
+    text = f"{TEMPLATE}\n\nclass B(Base):\n    def data(self, n):\n        return n + 1\n"
+    project.write({"app.py": text})
+    done = project.troth("recolor", "app:A.data", "--to", "async", "--cascade", "all")
+    assert done.code == 1, done.out + done.err
+    assert "its receiver may be of another class too" in done.out
+    assert (project.root / "app.py").read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("base", "code"),
+    [pytest.param("object", 0, id="a base that is known"), pytest.param("A", 1, id="the class that changes")],
+)
+def test_what_super_means(project, base, code):
+    """`super()` of a class means what stands behind it in some order of classes: here in that of `Both`."""
+    text = (
+        "from elsewhere import Base\n\n\nclass A(Base):\n    def go(self):\n        return 1\n\n\n"
+        "class Mixin(Base):\n    def run(self):\n        return super().go()\n\n\n"
+        f"class Both(Mixin, {base}): ...\n"
+    )
+    project.write({"app.py": text})
+    done = project.troth("recolor", "app:A.go", "--to", "async", "--cascade", "all")
+    assert done.code == code, done.out + done.err
+
+
+def test_a_project_with_a_library_that_is_asked_about(project):
+    """Whoever walks through it needs to know what all files import, also where no rule was loaded before."""
+    text = (
+        "import aiohttp\n\n\ndef load():\n    return 1\n\n\nasync def main(session):\n    load()\n"
+        "    async with session.get('http://localhost') as response:\n        return await response.json()\n"
+    )
+    project.write({"app.py": text})
+    command = [sys.executable, "-m", "troth", "recolor", "app:load", "--to", "async", "--plan"]
+    done = subprocess.run(command, cwd=project.root, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

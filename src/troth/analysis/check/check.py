@@ -77,7 +77,9 @@ def check(
     lines = Lines(root, prepared.overlay)
     result = look_at(scope.project, prepared.overlay)
     comments = Comments(cache) if memory is None else memory.comments
-    allows = list(filter(is_reported.obeys, comments.of(sorted(scope.reported), root, lines, prepared.overlay)))
+    stamps = memory.kept.stamps if memory is not None and memory.kept is not None else None
+    spoken = comments.of(sorted(scope.reported), root, lines, prepared.overlay, stamps)
+    allows = list(filter(is_reported.obeys, spoken))
     findings, silenced, used = silence(_by_cell(result.findings, lines), allows)
     findings, acknowledged = without_acknowledged(findings, allows)
     crashed = {crash.path for crash in result.crashes}

@@ -66,7 +66,8 @@ def _idle_finding(allow: Allow, idle: Sequence[str], rules: Mapping[str, str], n
         reason = f"a comment silences the rules it names: `# troth: {allow.word} unawaited-coroutine`"
     elif strangers:
         message = f"`{allow.written(strangers[:1])}` silences nothing: there is no such rule"
-        reason = nearest_rule(strangers[0], rules)
+        advice = nearest_rule(strangers[0], rules)
+        reason = f"no rule is called {strangers[0]!r}: {advice[:1].lower()}{advice[1:].rstrip('.')}"
     else:
         where = "in this file" if allow.is_for_file else "here"
         message = f"`{allow.written(idle)}` silences nothing: nothing of the kind is found {where}"

@@ -28,8 +28,15 @@ class Comments:
         self._silent: dict[str, store.Stamp] | None = None
         self._allows: dict[str, tuple[store.Stamp, list[Allow]]] = {}
 
-    def of(self, paths: Iterable[str], root: Path, lines: Lines, overlay: Mapping[str, bytes]) -> list[Allow]:
-        """The comments of these files of the project at `root`."""
+    def of(
+        self,
+        paths: Iterable[str],
+        root: Path,
+        lines: Lines,
+        overlay: Mapping[str, bytes],
+        stamps: Mapping[str, store.Stamp] | None = None,
+    ) -> list[Allow]:
+        """The comments of these files of the project at `root`; `stamps` are those that are known, from just now."""
         if self._silent is None:
             self._silent = {} if self._folder is None else _silent_files(self._folder / _FILE, root)
         every: list[Allow] = []
@@ -38,7 +45,10 @@ class Comments:
             if path in overlay:
                 every += allows_in(path, overlay[path])
                 continue
-            stamp = store.stamp(f"{root}/{path}")  # before it is read: a change meanwhile is seen by the next run
+            known = None if stamps is None else stamps.get(path)
+            stamp = known or store.stamp(
+                f"{root}/{path}"
+            )  # before it is read: a change meanwhile is seen by the next run
             if self._silent.get(path) == stamp:
                 continue
             stamped = self._allows.get(path)

@@ -62,7 +62,7 @@ def _read_facts(path: str, data: bytes, parser: Parser | None) -> FileFacts | Pr
     try:
         source = source_of(path, data)
     except (ValueError, RecursionError) as error:
-        return Problem(1, 1, f"it cannot be read as a notebook: {error}")
+        return Problem(1, 1, f"not a valid notebook: {error}")
     if parser is not None and not is_notebook and (facts := read_quickly(source, parser)) is not None:
         return facts
     tree = parse(source, top_level_await=is_notebook)
@@ -88,10 +88,11 @@ def gather(
     Where others read as well, who also have to pack what they read, this process does `meanwhile` with what it read
     until they are done. `progress` hears of each file, and of the end.
     """
-    _keep_pages()
     reader = _Reader(str(root), overlay)
     sizes = {path: reader.size(path) for path in paths}
     total = sum(sizes.values())
+    if len(paths) > 1:
+        _keep_pages()
     count = max(1, min(jobs, total // _WORTH_A_PROCESS))
     parser = own_parser() if total >= _WORTH_A_PARSER else None
     shares: list[list[str]] = [[] for _ in range(count)]

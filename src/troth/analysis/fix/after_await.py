@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from troth.analysis.findings import Finding
     from troth.analysis.semantics import Program
-    from troth.analysis.semantics.queries.call_graph import Call
+    from troth.analysis.semantics.infer.call_graph import Call
 
 __all__ = ["Mistaken", "mistaken"]
 
@@ -39,38 +39,40 @@ class Mistaken(NamedTuple):
 
 def mistaken(program: Program, applied: Iterable[Finding]) -> list[Mistaken]:
     """All of them in the functions that `applied` has put an `await` into; `program` is the one after the repair."""
-    places = {(one.span.path, one.symbol) for one in applied if one.fix is not None and one.symbol}
-    found: dict[Mistaken, None] = {}
+    places = {(finding.span.path, finding.symbol) for finding in applied if finding.fix is not None and finding.symbol}
+    mistaken: dict[Mistaken, None] = {}
     for module in program.own_modules():
         if not any(path == module.path for path, _ in places):
             continue
         for index, facts in enumerate(module.facts.functions):
             if (module.path, facts.qualname) in places:
                 for call in program.calling.of(module.function(index)):
-                    found.update(dict.fromkeys(_after(program, call)))
-    return sorted(found, key=lambda one: (one.path, one.line))
+                    mistaken.update(dict.fromkeys(_after(program, call)))
+    return sorted(mistaken, key=lambda one: (one.path, one.line))
 
 
 def _after(program: Program, call: Call) -> Iterator[Mistaken]:
     cls = _result(program, call) if call.is_awaited else None
-    here = standing(program, call.caller.module.path, call.at) if cls is not None else None
-    if cls is None or here is None or not isinstance(here.parent, ast.Await) or here.function is None:
+    position = standing(program, call.caller.module.path, call.at) if cls is not None else None
+    if cls is None or position is None or not isinstance(position.parent, ast.Await) or position.function is None:
         return
-    awaited, holder = here.parent, here.around[1]
+    awaited, holder = position.parent, position.around[1]
     targets = holder.targets if isinstance(holder, ast.Assign) else [getattr(holder, "target", None)]
-    names = {one.id for one in targets if isinstance(one, ast.Name)}
-    bound = [one for one in ast.walk(here.function) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)]
+    names = {target.id for target in targets if isinstance(target, ast.Name)}
+    bound = [
+        node for node in ast.walk(position.function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    ]
     names = {
-        name for name in names if sum(one.id == name for one in bound) == 1
+        name for name in names if sum(store.id == name for store in bound) == 1
     }  # bound twice, it may be another thing
-    for node in ast.walk(here.function):
+    for node in ast.walk(position.function):
         if isinstance(node, ast.Subscript) or (isinstance(node, ast.Attribute) and node.attr in _OF_A_DICT):
             value = node.value
             if value is not awaited and not (isinstance(value, ast.Name) and value.id in names):
                 continue
             if not _has(program, cls, "__getitem__" if isinstance(node, ast.Subscript) else node.attr):
-                start, end = here.offsets(node)
-                yield Mistaken(here.path, node.lineno, " ".join(here.text[start:end].split()), cls)
+                start, end = position.offsets(node)
+                yield Mistaken(position.path, node.lineno, " ".join(position.text[start:end].split()), cls)
 
 
 def _result(program: Program, call: Call) -> Class | None:
@@ -87,14 +89,19 @@ def _result(program: Program, call: Call) -> Class | None:
 
 def _has(program: Program, cls: Class, name: str) -> bool:
     """Whether objects of the class may have an attribute of that name; yes where a base is not known."""
-    for one in program.classes.order(cls):
-        if one is None:
+    for base in program.classes.order(cls):
+        if base is None:
             return True
-        if isinstance(one, LibraryClass):
-            if one.qualified.rpartition(".")[2] in _LIKE_A_DICT or library.member(one.qualified, name) is not None:
+        if isinstance(base, LibraryClass):
+            if base.qualified.rpartition(".")[2] in _LIKE_A_DICT or library.member(base.qualified, name) is not None:
                 return True
             continue
-        own = {*one.methods, *one.annotations, *one.values, *(attribute[0] for attribute in one.facts.self_attributes)}
+        own = {
+            *base.methods,
+            *base.annotations,
+            *base.values,
+            *(attribute[0] for attribute in base.facts.self_attributes),
+        }
         if name in own or "__getattr__" in own:
             return True
     return False

@@ -36,13 +36,13 @@ def mark(finding: Finding) -> Mark:
 
 def new(before: Iterable[Finding], after: Iterable[Finding]) -> tuple[Finding, ...]:
     """What is found after a repair and was not before."""
-    known = Counter(map(mark, before))
-    found: list[Finding] = []
-    for one in after:
-        known[mark(one)] -= 1
-        if known[mark(one)] < 0:
-            found.append(one)
-    return tuple(found)
+    remaining = Counter(map(mark, before))
+    new: list[Finding] = []
+    for finding in after:
+        remaining[mark(finding)] -= 1
+        if remaining[mark(finding)] < 0:
+            new.append(finding)
+    return tuple(new)
 
 
 def caused(found: Iterable[Finding], applied: Sequence[Finding]) -> list[Finding]:
@@ -51,14 +51,14 @@ def caused(found: Iterable[Finding], applied: Sequence[Finding]) -> list[Finding
     In a function that awaits now what it lost, a finding about another call was there all along, unseen.
     """
     repaired: dict[tuple[str, str], set[str]] = {}
-    for one in applied:
-        if one.fix is not None and any("await " in edit.text for edit in one.fix.edits):
-            repaired.setdefault((one.span.path, one.symbol), set()).add(one.subject)
+    for finding in applied:
+        if finding.fix is not None and any("await " in edit.text for edit in finding.fix.edits):
+            repaired.setdefault((finding.span.path, finding.symbol), set()).add(finding.subject)
     damage = []
-    for one in found:
-        about = repaired.get((one.span.path, one.symbol))
-        if not one.code.startswith(_NO_DAMAGE) and (about is None or one.subject in about):
-            damage.append(one)
+    for finding in found:
+        about = repaired.get((finding.span.path, finding.symbol))
+        if not finding.code.startswith(_NO_DAMAGE) and (about is None or finding.subject in about):
+            damage.append(finding)
     return damage
 
 
@@ -73,4 +73,4 @@ def suspects(damage: Finding, applied: Sequence[Finding]) -> list[Finding]:
             return 0, abs(one.span.line - damage.span.line)
         return (1, abs(one.span.line - damage.span.line)) if path in touched else (2, 0)
 
-    return sorted((one for one in applied if one.fix is not None), key=distance)
+    return sorted((finding for finding in applied if finding.fix is not None), key=distance)

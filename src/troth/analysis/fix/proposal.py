@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from troth.analysis.findings import Finding
     from troth.analysis.semantics import Program
-    from troth.analysis.semantics.queries.call_graph import Call
+    from troth.analysis.semantics.infer.call_graph import Call
 
 __all__ = ["Proposal", "proposals"]
 
@@ -51,62 +51,66 @@ class Proposal(NamedTuple):
         name = self.function.name
         parts = [f"makes `{name}` async"]
         if self.others:
-            named = ", ".join(f"`{one.name}`" for one in self.others[:3])
+            names = ", ".join(f"`{function.name}`" for function in self.others[:3])
             more = f" and {len(self.others) - 3} more" if len(self.others) > 3 else ""
             callers = f"{len(self.others)} caller" + ("s" if len(self.others) != 1 else "")
-            parts.append(f"with it {callers} ({named}{more})")
+            parts.append(f"with it {callers} ({names}{more})")
         calls = f"{self.calls} call" + ("s" if self.calls != 1 else "")
         parts.append(f"awaits {calls}" if self.calls else "changes no call, because nothing in the project calls it")
         if self.tops:
             parts.append(
                 "starts a loop at " + ("1 call" if self.tops == 1 else f"{self.tops} calls") + " at module level"
             )
-        said = ", ".join(parts[:-1]) + (" and " if len(parts) > 1 else "") + parts[-1]
-        said += "; what is certainly lost in it is awaited, too"
-        return f"{said}; others may call it, too" if self.is_open else said
+        sentence = ", ".join(parts[:-1]) + (" and " if len(parts) > 1 else "") + parts[-1]
+        sentence += "; what is certainly lost in it is awaited, too"
+        return f"{sentence}; others may call it, too" if self.is_open else sentence
 
 
 def proposals(program: Program, findings: Iterable[Finding]) -> list[Proposal]:
     """One for each plain function in which a call is lost that no fix can await, in the order of the findings."""
     lost = Counter(
-        (one.span.path, one.symbol) for one in findings if one.fix is None and one.code.startswith(_LOST) and one.symbol
+        (finding.span.path, finding.symbol)
+        for finding in findings
+        if finding.fix is None and finding.code.startswith(_LOST) and finding.symbol
     )
-    found: list[Proposal] = []
+    proposed: list[Proposal] = []
     for (path, symbol), count in lost.items():
         function = _named(program, path, symbol)
         if function is not None and not function.is_async and not function.is_generator:
-            found.append(_size(program, function, count))
-    return found
+            proposed.append(_size(program, function, count))
+    return proposed
 
 
 def _named(program: Program, path: str, symbol: str) -> Function | None:
-    module = next((one for one in program.own_modules() if one.path == path), None)
+    module = next((module for module in program.own_modules() if module.path == path), None)
     if module is None or path.endswith(".ipynb"):
         return None
     numbers = range(1, len(module.facts.functions))
-    return next((module.function(one) for one in numbers if module.facts.functions[one].qualname == symbol), None)
+    return next(
+        (module.function(number) for number in numbers if module.facts.functions[number].qualname == symbol), None
+    )
 
 
 def _size(program: Program, function: Function, lost: int) -> Proposal:
-    others: dict[Function, None] = {}
+    callers: dict[Function, None] = {}
     calls = tops = 0
     is_open = False
     todo = deque([function])
-    while todo and len(others) < _MOST:
+    while todo and len(callers) < _MOST:
         callee = todo.popleft()
         for caller in program.calling.functions_naming({callee.name}):
             for call in _calls(program, caller, callee.name):
-                targets = [one.function for one in members_of(call.callee) if isinstance(one, FunctionValue)]
+                targets = [member.function for member in members_of(call.callee) if isinstance(member, FunctionValue)]
                 if callee not in targets:
                     is_open = is_open or call.callee is None
                     continue
                 tops += caller.index == 0
                 calls += caller.index != 0
-                if caller.index != 0 and not caller.is_async and caller is not function and caller not in others:
-                    others[caller] = None
+                if caller.index != 0 and not caller.is_async and caller is not function and caller not in callers:
+                    callers[caller] = None
                     todo.append(caller)
-    return Proposal(function, lost, tuple(others), calls, tops, is_open)
+    return Proposal(function, lost, tuple(callers), calls, tops, is_open)
 
 
 def _calls(program: Program, caller: Function, name: str) -> Iterator[Call]:
-    return (one for one in program.calling.of(caller) if one.text.rpartition(".")[2] == name)
+    return (call for call in program.calling.of(caller) if call.text.rpartition(".")[2] == name)

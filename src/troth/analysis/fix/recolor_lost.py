@@ -17,6 +17,7 @@ from troth.analysis.recolor.check_plan import awaiting_lost, not_in, rewritten
 from troth.analysis.recolor.decisions import TOP, Answer, Decisions
 from troth.analysis.recolor.project.workspace import Subject, Workspace, read_workspace
 from troth.analysis.recolor.reach.boundary import Boundary, is_start
+from troth.analysis.recolor.reach.runner import usual_runner
 from troth.analysis.recolor.recolor import marking_of
 from troth.analysis.recolor.rewrite.rewrite_async import import_added
 from troth.analysis.recolor.to_async import plan_async
@@ -78,12 +79,12 @@ def ways(
     runner: str | None = None,
 ) -> list[Way]:
     """For each plain function that loses calls, the change of color that would go through, or what is in its way."""
-    wanted = proposals(program, findings)
-    if not wanted:
+    proposed = proposals(program, findings)
+    if not proposed:
         return []
-    names = frozenset(one.function.name for one in wanted)
+    names = frozenset(proposal.function.name for proposal in proposed)
     workspace = read_workspace(project, partial(_subject, names), overlay=overlay)
-    return [_way(workspace, one, runner) for one in wanted]
+    return [_way(workspace, proposal, runner) for proposal in proposed]
 
 
 def recolor_lost(
@@ -102,7 +103,7 @@ def recolor_lost(
     texts = dict(overlay)
     before = look(texts)
     awaited: list[Finding] = []
-    left: list[Way] = []
+    refused: list[Way] = []
     for proposal in proposals(program, findings):
         names = frozenset({proposal.function.name})
         workspace = read_workspace(project, partial(_subject, names), overlay=texts)
@@ -114,22 +115,26 @@ def recolor_lost(
         elif way.is_slot and runner is not None:
             changes, lost = _run_in_place(workspace, project, proposal, before, texts, runner)
         if not changes:
-            left.append(way)
+            refused.append(way)
             continue
-        after = look({**texts, **{one.path: one.after for one in changes}})
+        after = look({**texts, **{change.path: change.after for change in changes}})
         if way.plan is not None and not way.obstacle:
             changes, lost = awaiting_lost(way.plan, changes, before, after)
-            after = look({**texts, **{one.path: one.after for one in changes}}) if lost else after
+            after = look({**texts, **{change.path: change.after for change in changes}}) if lost else after
         if fresh := not_in(before, after):
-            one = fresh[0]
-            left.append(Way(proposal, None, f"with it, {one.code} would be found at {one.span.path}:{one.span.line}"))
+            finding = fresh[0]
+            refused.append(
+                Way(
+                    proposal, None, f"with it, {finding.code} would be found at {finding.span.path}:{finding.span.line}"
+                )
+            )
             continue
-        texts |= {one.path: one.after for one in changes}
+        texts |= {change.path: change.after for change in changes}
         before = after
         awaited += lost
     read = {path: overlay.get(path) or (project.root / path).read_bytes() for path in texts}
-    made = tuple(Change(path, read[path], text) for path, text in sorted(texts.items()) if text != read[path])
-    return Recolored(made, tuple(awaited), tuple(left))
+    written = tuple(Change(path, read[path], text) for path, text in sorted(texts.items()) if text != read[path])
+    return Recolored(written, tuple(awaited), tuple(refused))
 
 
 def _subject(names: frozenset[str], _program: Program) -> Subject:
@@ -149,7 +154,7 @@ def _way(workspace: Workspace, proposal: Proposal, runner: str | None) -> Way:
             break
         answers |= more
         plan = _plan(workspace, proposal, function, answers, runner)
-    unknown = [one for one in plan.unknown if one.tree.view.kind in {"code", "notebook"}]
+    unknown = [site for site in plan.unknown if site.tree.view.kind in {"code", "notebook"}]
     if plan.unable:
         return Way(proposal, plan, f"`{plan.unable[0].function.name}` {plan.unable[0].why}")
     if plan.problems:
@@ -170,7 +175,7 @@ def _plan(
         proposal.target,
         [function],
         "all",
-        Boundary(runner=runner or "asyncio.run"),
+        Boundary(runner=runner or usual_runner(workspace)),
         marking=marking_of(workspace),
         decisions=Decisions(answers),
     )
@@ -198,24 +203,28 @@ def _run_in_place(
 ) -> tuple[tuple[Change, ...], tuple[Finding, ...]]:
     """`save()` as `bridge.run(save())`, in a function that cannot be async."""
     path, qualname = proposal.function.module.path, proposal.function.qualname
-    lost = [one for one in findings if (one.span.path, one.symbol) == (path, qualname) and one.code.startswith("TR1")]
+    lost = [
+        finding
+        for finding in findings
+        if (finding.span.path, finding.symbol) == (path, qualname) and finding.code.startswith("TR1")
+    ]
     tree = workspace.tree(path)
     if tree is None:
         return (), ()
     spans = {workspace.program.span(path, at(node)): node for node in tree.calls.values()}
     edits: list[Edit | None] = []
-    done: list[Finding] = []
+    repaired: list[Finding] = []
     for finding in lost:
         node = spans.get(finding.span)
         if node is not None:
             edits += [tree.view.edit(tree.start(node), tree.start(node), f"{runner}(")]
             edits += [tree.view.edit(tree.end(node), tree.end(node), ")")]
-            done.append(finding._replace(fix=Fix(f"run it with `{runner}`", "likely", ())))
-    if not done:
+            repaired.append(finding._replace(fix=Fix(f"run it with `{runner}`", "likely", ())))
+    if not repaired:
         return (), ()
     line = Boundary(runner=runner).import_line
     edits += import_added(tree, line, line.rpartition(" ")[2])
-    return rewritten(project.root, [one for one in edits if one is not None], texts), tuple(done)
+    return rewritten(project.root, [edit for edit in edits if edit is not None], texts), tuple(repaired)
 
 
 def _same(workspace: Workspace, function: Function) -> Function | None:
@@ -226,5 +235,6 @@ def _same(workspace: Workspace, function: Function) -> Function | None:
     module = workspace.program.module(path)
     numbers = range(1, len(module.facts.functions))
     return next(
-        (module.function(one) for one in numbers if module.facts.functions[one].qualname == function.qualname), None
+        (module.function(number) for number in numbers if module.facts.functions[number].qualname == function.qualname),
+        None,
     )

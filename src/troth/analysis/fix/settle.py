@@ -80,11 +80,11 @@ def settle_in_stages(
     What is sure is done first and stays: no fix that is only likely can be the reason to take it back.
     """
     whole: Settled | None = None
-    for wanted in stages:
+    for is_of_stage in stages:
         if whole is None:
-            whole = settle(root, look, wanted, overlay)
-        elif any(wanted(one) for one in whole.after):
-            whole = _on_top(root, look, wanted, overlay, whole)
+            whole = settle(root, look, is_of_stage, overlay)
+        elif any(is_of_stage(finding) for finding in whole.after):
+            whole = _on_top(root, look, is_of_stage, overlay, whole)
     assert whole is not None
     return whole
 
@@ -131,7 +131,9 @@ def settle(
     trial = attempt({})
     for _ in range(_ATTEMPTS):
         if trial.endless:  # two fixes that undo each other, or one that does not repair what it is for
-            keys = (trial.keys[one]._replace(line=_EVERY) for one in trial.endless)  # each round its line is another
+            keys = (
+                trial.keys[finding]._replace(line=_EVERY) for finding in trial.endless
+            )  # each round its line is another
             barred |= dict.fromkeys(keys, "repairing it never comes to an end")
             trial = attempt({})
         elif trial.damage:
@@ -147,15 +149,19 @@ def _without(trial: _Trial, attempt: Callable[[Mapping[_Key, str]], _Trial]) -> 
     damage = trial.damage[0]
     why = f"with it, {damage.code} would be found at {damage.span.path}:{damage.span.line}: {damage.message}"
     likeliest = suspects(damage, trial.settled.applied)
-    nearest = [one for one in likeliest if (one.span.path, one.symbol) == (damage.span.path, damage.symbol)]
-    there = [one for one in likeliest if one.span.path == damage.span.path]
-    groups = [*([one] for one in likeliest[:_SUSPECTS]), nearest, there, likeliest]
-    for group in (one for one in groups if one):
-        blamed = {trial.keys[one]: why for one in group}
+    nearest = [
+        finding for finding in likeliest if (finding.span.path, finding.symbol) == (damage.span.path, damage.symbol)
+    ]
+    in_file = [finding for finding in likeliest if finding.span.path == damage.span.path]
+    groups = [*([finding] for finding in likeliest[:_SUSPECTS]), nearest, in_file, likeliest]
+    for group in (group for group in groups if group):
+        blamed = {trial.keys[finding]: why for finding in group}
         without = attempt(blamed)
         if len(without.damage) < len(trial.damage):
             return blamed, without
-    return {trial.keys[one]: why for one in likeliest}, attempt({trial.keys[one]: why for one in likeliest})
+    return {trial.keys[finding]: why for finding in likeliest}, attempt(
+        {trial.keys[finding]: why for finding in likeliest}
+    )
 
 
 def _key(finding: Finding, text: str) -> _Key:
@@ -179,7 +185,7 @@ def _settle(
     applied: list[Finding] = []
     refused: dict[Fix, tuple[Finding, str]] = {}
     keys: dict[Finding, _Key] = {}
-    done: list[Finding] = []
+    repaired: list[Finding] = []
     for _ in range(_ROUNDS):
         offered: dict[Fix, list[Finding]] = {}
         texts: dict[str, str] = {}
@@ -194,10 +200,10 @@ def _settle(
                 refused[finding.fix] = (finding, why)
             else:
                 offered.setdefault(finding.fix, []).append(finding)
-        offered = {fix: found for fix, found in offered.items() if fix not in refused}
+        offered = {fix: findings for fix, findings in offered.items() if fix not in refused}
         chosen = compatible(list(offered))
         if not chosen:
-            done = []
+            repaired = []
             break
         for fix in chosen:
             for path in {edit.path for edit in fix.edits} - original.keys():
@@ -205,18 +211,18 @@ def _settle(
         now, bad = _apply(now, chosen)
         for fix, reason in bad.items():
             refused[fix] = (offered[fix][0], reason)
-        done = [finding for fix in chosen if fix not in bad for finding in offered[fix]]
-        waiting = [finding for fix, found in offered.items() if fix not in chosen for finding in found]
+        repaired = [finding for fix in chosen if fix not in bad for finding in offered[fix]]
+        waiting = [finding for fix, findings in offered.items() if fix not in chosen for finding in findings]
         after = tuple(look({path: data for path, data in now.items() if data != original[path]}))
         still = Counter(map(mark, after))
-        applied += done
+        applied += repaired
         for finding in waiting:  # its fix was put off because of another one, which may have repaired it as well
             still[mark(finding)] -= 1
             if still[mark(finding)] < 0:
                 applied.append(finding)
     changes = tuple(Change(path, original[path], data) for path, data in sorted(now.items()) if data != original[path])
-    named = {(mark(finding), why): (finding, why) for finding, why in refused.values()}
-    return _Trial(Settled(before, after, tuple(applied), tuple(named.values()), changes), keys, tuple(done))
+    reported = {(mark(finding), why): (finding, why) for finding, why in refused.values()}
+    return _Trial(Settled(before, after, tuple(applied), tuple(reported.values()), changes), keys, tuple(repaired))
 
 
 def _text(path: str, data: bytes) -> str:

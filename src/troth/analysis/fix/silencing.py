@@ -33,22 +33,22 @@ def silencing(findings: Iterable[Finding], lines: Lines) -> Silenced:
     for finding in findings:
         by_path.setdefault(finding.span.path, []).append(finding)
     changes: list[Change] = []
-    left: list[Finding] = []
+    unsilenced: list[Finding] = []
     comments = 0
-    for path, here in by_path.items():
+    for path, in_file in by_path.items():
         data = lines.data(path)
-        rows = {} if data is None or path.endswith(".ipynb") else _rows(path, data, here)
-        written = {one for at_row in rows.values() for one in at_row}
-        left += [one for one in here if one not in written]
+        rows = {} if data is None or path.endswith(".ipynb") else _rows(path, data, in_file)
+        written = {finding for at_row in rows.values() for finding in at_row}
+        unsilenced += [finding for finding in in_file if finding not in written]
         if data is None or not rows:
             continue
         after = _with_comments(path, data, rows)
         if problem_in(path, after):
-            left += written
+            unsilenced += written
             continue
         changes.append(Change(path, data, after))
         comments += len(rows)
-    return Silenced(tuple(changes), comments, tuple(left))
+    return Silenced(tuple(changes), comments, tuple(unsilenced))
 
 
 def _rows(path: str, data: bytes, findings: Sequence[Finding]) -> dict[int, list[Finding]]:
@@ -67,7 +67,7 @@ def _rows(path: str, data: bytes, findings: Sequence[Finding]) -> dict[int, list
         span = finding.span
         first = statements.get(span.line, (span.line, span.line))[0]
         around = [end for end, start in strings.items() if start <= span.line <= end]
-        row = next((one for one in (*range(span.line, span.end_line + 1), first, *around) if one in ends), None)
+        row = next((line for line in (*range(span.line, span.end_line + 1), first, *around) if line in ends), None)
         if row is not None:
             rows.setdefault(row, []).append(finding)
     return rows
@@ -78,14 +78,14 @@ def _with_comments(path: str, data: bytes, rows: dict[int, list[Finding]]) -> by
     mark = len(BOM) if source.text.startswith(BOM) else 0
     text = source.text[mark:]
     ends, starts = _line_ends(text), line_starts(text)
-    allows = {one.span.line: one for one in allows_in(path, data) if one.names and not one.is_for_file}
+    allows = {allow.span.line: allow for allow in allows_in(path, data) if allow.names and not allow.is_for_file}
     edits = []
     for row, findings in rows.items():
-        names = sorted({one.rule for one in findings})
-        there = allows.get(row)
-        if there is not None and there.names_end is not None:
-            missing = [name for name in names if name not in there.names and not _names_code(there, findings, name)]
-            edits.append(Edit(path, there.names_end, there.names_end, "".join(f", {name}" for name in missing)))
+        names = sorted({finding.rule for finding in findings})
+        allow = allows.get(row)
+        if allow is not None and allow.names_end is not None:
+            missing = [name for name in names if name not in allow.names and not _names_code(allow, findings, name)]
+            edits.append(Edit(path, allow.names_end, allow.names_end, "".join(f", {name}" for name in missing)))
         else:
             at = mark + starts[row - 1] + ends[row]
             edits.append(Edit(path, at, at, f"  # troth: allow {', '.join(names)}"))
@@ -93,8 +93,8 @@ def _with_comments(path: str, data: bytes, rows: dict[int, list[Finding]]) -> by
 
 
 def _names_code(allow: Allow, findings: Sequence[Finding], name: str) -> bool:
-    codes = {current(one) for one in allow.names}
-    return any(one.code in codes for one in findings if one.rule == name)
+    codes = {current(name) for name in allow.names}
+    return any(finding.code in codes for finding in findings if finding.rule == name)
 
 
 def _line_ends(text: str) -> dict[int, int]:

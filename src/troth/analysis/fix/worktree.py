@@ -25,7 +25,7 @@ def uncommitted(root: Path, paths: Collection[str]) -> list[str]:
 
 def _git(folder: Path, *words: str) -> bytes | None:
     try:
-        done = subprocess.run(["git", *words], cwd=folder, capture_output=True, timeout=60, check=False)
+        process = subprocess.run(["git", *words], cwd=folder, capture_output=True, timeout=60, check=False)
     except (FileNotFoundError, subprocess.TimeoutExpired):
         return None
-    return done.stdout if done.returncode == 0 else None
+    return process.stdout if process.returncode == 0 else None

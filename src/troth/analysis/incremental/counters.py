@@ -76,7 +76,8 @@ def recounted(
     What one file no longer says others may say as well: `saying` tells what those of the unchanged files say in which a
     word stands. False, and nothing is taken, where these are too many.
     """
-    counts = {kind: then[kind] for kind, _, _ in _each(holders)}
+    # The tables of then serve the next look as well; what stands in them is replaced, and never changed itself.
+    counts = {kind: then[kind].copy() for kind, _, _ in _each(holders)}
     uncertain: dict[tuple[str, str], None] = {}
     for path, (before, now) in changed.items():
         for (kind, old, name), (_, new, _) in zip(_each(before), _each(now), strict=True):

@@ -26,18 +26,21 @@ class Tables:
         self,
         load: Callable[[str], Any],
         since: Mapping[int, tuple[FileFacts | None, FileFacts | None]],
-        suspected: Mapping[str, frozenset[str]],
+        prefilter: Mapping[str, frozenset[str]],
         lately: Mapping[int, tuple[FileFacts | None, FileFacts | None]],
         packed: Callable[[], Iterable[tuple[int, bytes | memoryview]]],
+        coined: set[str],
     ) -> None:
         """`packed` gives the facts of then of all files that did not change, with their numbers."""
         self._load = load
         self._known: dict[str, Any] = {}
         self.since = since
-        self.suspected = suspected
+        self.prefilter = prefilter
         self._packed = packed
+        self.coined = coined
+        """Names that came with edits of one file, and that the prefilter had for no other reason."""
         self.lately = lately
-        """What is suspected is told by the last run, not by the one that made the tables: the files changed since."""
+        """The files that changed since the last run. Its names of the prefilter are given, not those of `load`."""
 
     def saying(self, word: str) -> Collection[int] | None:
         """The files, of those that did not change, in whose facts a word stands; None if there are too many of them.

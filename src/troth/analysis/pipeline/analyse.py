@@ -23,7 +23,7 @@ from troth.analysis.incremental.context import Surroundings, surroundings
 from troth.analysis.incremental.dependencies import Reads
 from troth.analysis.incremental.saved_tables import Tables
 from troth.analysis.pipeline.broken_file import outside_of_broken
-from troth.analysis.pipeline.dependency_record import Readers, Trace, in_groups
+from troth.analysis.pipeline.dependency_record import Readers, Trace, in_groups, traced
 from troth.analysis.pipeline.earlier_run import no_piece, outdated, usable_tables, usable_trace
 from troth.analysis.pipeline.link_program import link_program
 from troth.analysis.pipeline.read_files import FilesRead, read_files
@@ -119,7 +119,7 @@ class _Look:
     def take(self, *, anew: bool = False) -> Analysis:
         """Look, and tell; `anew` uses nothing that earlier looks have left."""
         request, memory = self.request, self.memory
-        around = surroundings(request.project, request.python, [rule.code for rule in request.rules])
+        around = self._surroundings()
         earlier = None if anew else self._left_by_earlier(around.words)
         files = read_files(request, earlier, memory)
         plan = self._plan(earlier, files, around)
@@ -139,9 +139,37 @@ class _Look:
             )
         return self._tell(findings, files, walked)
 
+    def _surroundings(self) -> Surroundings:
+        """What surrounds the project; in a hurry, what surrounded it at the last look."""
+        project, python, memory = self.request.project, self.request.python, self.memory
+        rules = [rule.code for rule in self.request.rules]
+        question = project.root, project.source_roots, python, rules
+        if memory is not None and self.request.hurry and memory.around is not None and memory.around[0] == question:
+            return memory.around[1]
+        around = surroundings(project, python, rules)
+        if memory is not None:
+            memory.around = question, around
+        return around
+
     def _left_by_earlier(self, context: str) -> store.Kept | None:
+        if self.memory is not None:
+            self._trace_last_look(self.memory)
         earlier = self.memory.last_look(context) if self.memory is not None else None
         return store.load(self.cache, context) if earlier is None and self.cache is not None else earlier
+
+    def _traces_later(self, trace: Trace | None) -> bool:
+        return trace is not None and self.request.hurry and self.memory is not None
+
+    @staticmethod
+    def _trace_last_look(memory: Memory) -> None:
+        """Note what was read in the last look, if that was a hurried one: nobody needed it for the answer."""
+        untraced, memory.untraced = memory.untraced, None
+        if untraced is None or memory.kept is None or not isinstance(memory.kept.trace, Trace):
+            return
+        program, paths = untraced
+        if program is memory.program and program.reads is not None:
+            earlier = memory.kept.trace
+            memory.kept = memory.kept._replace(trace=earlier.updated(traced(program, paths, earlier), paths))
 
     def _plan(self, earlier: store.Kept | None, files: FilesRead, around: Surroundings) -> _Plan:
         """Find what has to be looked at."""
@@ -187,7 +215,9 @@ class _Look:
                 trace.hand_over(program, paths, questions)
                 for question in questions:
                     program.names_found(question)
-            findings, crashes, now = walk_files(program, paths, request.jobs, request.rules, trace)
+            findings, crashes, now = walk_files(
+                program, paths, request.jobs, request.rules, trace, traces_later=self._traces_later(trace)
+            )
             if trace is None or asked is None or now is None or request.hurry:
                 break
             mask = trace.reading(trace.differing(now, paths))
@@ -198,6 +228,9 @@ class _Look:
             program = self._link(files, around, plan.tables)
         if trace is not None and now is not None:
             now = trace.updated(now, paths)
+        elif trace is not None and request.hurry and self.memory is not None:
+            self.memory.untraced = program, paths
+            now = trace
         return _Walked(findings, crashes, paths, asked, now, program)
 
     def _findings(self, earlier: store.Kept | None, files: FilesRead, walked: _Walked) -> list[Finding]:

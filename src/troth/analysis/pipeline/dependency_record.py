@@ -122,17 +122,17 @@ class Trace:
         new = {name for path, names in self.returning.items() if path not in looked_at for name in names}
         new |= {name for names in fresh.returning.values() for name in names}
         for name in old ^ new:
-            changed |= {("suspicion names", name), ("suspicion returners", name)}
+            changed.add(("prefilter names", name))
         return changed
 
     def of_sets(self, sets: Mapping[str, Names]) -> set[Token]:
-        """The names under suspicion that are not the same as before."""
+        """The names of the prefilter that are not the same as before."""
         changed: set[Token] = set()
         for kind in sets.keys() | self.sets.keys():
             names = sets.get(kind, frozenset()) ^ self.sets.get(kind, frozenset())
-            changed |= {(f"suspicion {kind}", name) for name in names}
+            changed |= {(f"prefilter {kind}", name) for name in names}
             if names:
-                changed.add((f"suspicion {kind}",))
+                changed.add((f"prefilter {kind}",))
         return changed
 
     def updated(self, fresh: Trace, looked_at: Collection[str]) -> Trace:
@@ -186,7 +186,7 @@ def traced(program: Program, looked_at: Sequence[str], earlier: Trace | None) ->
     return Trace(
         program.paths,
         Readers(_nothing, tokens(program.reads.readers(bits), bits)),
-        program.suspected,
+        program.prefilter_names,
         {
             question: names
             for question, names in program.shared.items()

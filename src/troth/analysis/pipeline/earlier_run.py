@@ -1,6 +1,7 @@
 """Tell what of an earlier run still holds, and which files have to be looked at again."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
 
 from troth.analysis.facts import store
 from troth.analysis.facts.model import FileFacts
@@ -48,6 +49,8 @@ def usable_tables(
 ) -> Tables | None:
     """The tables of an earlier run, if it had the same files and left any."""
     if earlier is None or trace is None or earlier.base is None or not earlier.base.pieces:
+        if memory is not None:
+            memory.coined.clear()
         return None
     places = {path: number for number, path in enumerate(trace.paths)}
     then = earlier.base.facts
@@ -60,7 +63,9 @@ def usable_tables(
     def packed() -> Iterator[tuple[int, bytes]]:
         return ((number, then[path]) for path, number in places.items() if number not in since and path in then)
 
-    return Tables(earlier.base.get, since, trace.sets, lately, packed)
+    base = earlier.base
+    load = base.get if memory is None else partial(memory.piece, base)
+    return Tables(load, since, trace.sets, lately, packed, set() if memory is None else memory.coined)
 
 
 def outdated(
@@ -82,7 +87,7 @@ def outdated(
         tokens |= facts_diff.changed(path, before, facts.get(path))
     if len(tokens) > len(moved):  # more than the texts
         program.prepare()
-        tokens |= trace.of_sets(program.suspected)
+        tokens |= trace.of_sets(program.prefilter_names)
     mask = trace.reading(tokens)
     paths = changed | trace.files(mask)
     # A finding elsewhere may point at a line that has moved.

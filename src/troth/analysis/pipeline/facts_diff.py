@@ -13,7 +13,7 @@ from troth.analysis.facts.names import class_keys, function_keys
 from troth.analysis.incremental.counters import compared
 from troth.analysis.incremental.dependencies import EVERYTHING, Note
 from troth.analysis.incremental.project_queries import PARTS
-from troth.analysis.semantics.evidence.callee_evidence import counted
+from troth.analysis.semantics.resolve.name_counts import counted
 from troth.analysis.semantics.resolve.name_index import said
 from troth.analysis.semantics.symbols import Class, Function, Module
 
@@ -133,7 +133,6 @@ class _Named:
     """The functions and classes of modules by names that stay the same when others come and go."""
 
     def __init__(self) -> None:
-        self._functions: dict[Module, list[str]] = {}
         self._classes: dict[Module, list[str]] = {}
 
     def token(self, entity: Any) -> Token | None:
@@ -158,9 +157,7 @@ class _Named:
         module = function.module
         if not module.own:
             return None
-        if module not in self._functions:
-            self._functions[module] = function_keys(module._facts)
-        return (kind, module.path, self._functions[module][function.index])
+        return (kind, module.path, module.function_keys[function.index])
 
 
 def files_of(mask: int, paths: Iterable[str]) -> set[str]:

@@ -9,6 +9,7 @@ from troth.analysis.incremental.saved_tables import Tables
 from troth.analysis.pipeline.read_files import FilesRead
 from troth.analysis.project.project import Project
 from troth.analysis.semantics import Program
+from troth.analysis.semantics.evidence.judge import with_evidence
 from troth.analysis.semantics.resolve.installed_packages import Installed
 from troth.analysis.source import lines
 from troth.analysis.source.notebook import read_notebook
@@ -34,7 +35,7 @@ def link_program(
     program.allowed = around.allowed
     program.self_running = around.self_running
     program.oldest_python = around.oldest_python
-    return program
+    return with_evidence(program)
 
 
 class _Texts:

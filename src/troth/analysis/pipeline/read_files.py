@@ -42,7 +42,7 @@ class FilesRead(NamedTuple):
 def read_files(request: Request, earlier: store.Kept | None, memory: Memory | None) -> FilesRead:
     """Read what is new or changed since an earlier run, which left `earlier`."""
     project, overlay = request.project, request.overlay
-    stamps = _stamps(request, tells_texts_apart=memory is not None)
+    stamps = _stamps(request, earlier, tells_texts_apart=memory is not None)
     unchanged = _unchanged(project.files, earlier, stamps)
     read = gather(
         project.root,
@@ -79,12 +79,17 @@ def read_files(request: Request, earlier: store.Kept | None, memory: Memory | No
     )
 
 
-def _stamps(request: Request, *, tells_texts_apart: bool) -> dict[str, store.Stamp]:
-    """The stamp of each file. Only who looks again has to tell one unsaved text from the next."""
+def _stamps(request: Request, earlier: store.Kept | None, *, tells_texts_apart: bool) -> dict[str, store.Stamp]:
+    """The stamp of each file. Only who looks again has to tell one unsaved text from the next.
+
+    In a hurry the disk is not asked: the next look will see what has changed there.
+    """
     overlay, root = request.overlay, request.project.root
+    before = earlier.stamps if request.hurry and earlier is not None else {}
+    on_disk = {path: stamp for path, stamp in before.items() if stamp[0] >= 0}  # others were those of unsaved texts
     of_text = store.stamp_of if tells_texts_apart else _no_stamp
     return {
-        path: of_text(overlay[path]) if path in overlay else store.stamp(f"{root}/{path}")
+        path: of_text(overlay[path]) if path in overlay else on_disk.get(path) or store.stamp(f"{root}/{path}")
         for path in request.project.files
     }
 
@@ -112,7 +117,6 @@ def _look_up(read: Gathered) -> None:
     imports = {imported.module for facts in read.values() if isinstance(facts, FileFacts) for imported in facts.imports}
     for top in {module.partition(".")[0] for module in imports}:
         library.async_names(top)
-        library.coroutine_names(top)
         library.only_async_names(top)
 
 

@@ -27,12 +27,22 @@ class _Piece(NamedTuple):
 
 
 def walk_files(
-    program: Program, paths: list[str], jobs: int, rules: Sequence[Rule], earlier: Trace | None
+    program: Program,
+    paths: list[str],
+    jobs: int,
+    rules: Sequence[Rule],
+    earlier: Trace | None,
+    *,
+    traces_later: bool = False,
 ) -> tuple[list[Finding], list[Crash], Trace | None]:
-    """What the rules find in `paths`, with the work spread over processes where that pays; and what was read for it."""
+    """What the rules find in `paths`, with the work spread over processes where that pays; and what was read for it.
+
+    Whoever `traces_later` asks the program himself what was read, when there is time: he gets None for it, unless
+    several processes were at work, which are gone then.
+    """
     if not paths:
         program.asked = ()
-        return [], [], None if program.reads is None else traced(program, paths, earlier)
+        return [], [], None if program.reads is None or traces_later else traced(program, paths, earlier)
     program.prepare()
     functions = sum(len(program.module(path).facts.functions) for path in paths)
     count = max(1, min(jobs, functions // _WORTH_A_PROCESS))
@@ -43,7 +53,10 @@ def walk_files(
             returning, walked = program.walk(share)
             findings, failures = _ask_rules(program, share, rules)
             read = None
-            if program.reads is not None and not failures and not program.crashes:  # else nothing is kept
+            is_alone = traces_later and count == 1
+            if (
+                program.reads is not None and not failures and not program.crashes and not is_alone
+            ):  # else nothing is kept
                 read = traced(program, share, earlier)
             return _Piece(findings, [*failures, *program.crashes], returning, walked, read)
 

@@ -4,11 +4,13 @@ import marshal
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from troth.analysis.facts.checksum import sealed
 from troth.analysis.facts.directives import Comments
 from troth.analysis.facts.model import AllFacts, FileFacts
 from troth.analysis.facts.store import Base, Kept
+from troth.analysis.incremental.context import Surroundings
 from troth.analysis.semantics import Program
 from troth.analysis.semantics.resolve.installed_packages import Installed
 from troth.analysis.source.problem import Problem
@@ -48,6 +50,7 @@ class Memory:
     """
 
     context: str = ""
+    around: tuple[object, Surroundings] | None = None
     kept: Kept | None = None
     facts: AllFacts = field(default_factory=lambda: AllFacts({}))
     whole: dict[str, bytes] = field(default_factory=dict)  # the last text of each file that could be parsed
@@ -56,7 +59,12 @@ class Memory:
     judges_broken: bool = False
     """Whether such a file keeps the findings it had outside of the part that was typed in."""
     program: Program | None = None
+    untraced: tuple[Program, list[str]] | None = None
+    """A program of a hurried look, and the files looked at, where it is still to be noted what was read for them."""
     comments: Comments = field(default_factory=Comments)
+    coined: set[str] = field(default_factory=set)
+    """Names of async functions and of what is awaited that came with edits of one file, and stand in no other."""
+    _pieces: tuple[object, dict[str, Any]] | None = None
     _installed: tuple[object, Installed] | None = None
 
     def last_look(self, context: str) -> Kept | None:
@@ -75,6 +83,15 @@ class Memory:
                     self.whole[path] = file if isinstance(file, bytes) else file.read_bytes()
                 except OSError:
                     self.whole.pop(path, None)  # gone since: the next look will see it
+
+    def piece(self, base: Base, name: str) -> Any:
+        """A table of `base`, unpacked once: nobody changes it."""
+        if self._pieces is None or self._pieces[0] is not base.pieces:
+            self._pieces = base.pieces, {}
+        unpacked = self._pieces[1]
+        if name not in unpacked:
+            unpacked[name] = base.get(name)
+        return unpacked[name]
 
     @staticmethod
     def base_of(facts: AllFacts, program: Program) -> Base:

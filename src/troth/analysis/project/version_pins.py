@@ -1,7 +1,8 @@
 """The newest versions of libraries that a project allows itself."""
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from troth.analysis.project.optional_file import handwritten
@@ -10,15 +11,20 @@ __all__ = ["newest_allowed", "normalized"]
 
 _FILES = ("pyproject.toml", "setup.py", "setup.cfg", "Pipfile")
 _LISTS = ("requirements*.txt", "requirements/*.txt")
+# What a lock names is what is installed, whatever the lists would allow.
+_LOCKS = ("uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock")
+_LOCKED = re.compile(r'^name = "([^"\n]+)"\nversion = "v?(\d+)', re.MULTILINE)
+_EXACT = re.compile(r"==v?(\d+)")
+_LARGEST_LOCK = 8_000_000  # bytes; a program writes them
 # `name[extra] >= 1, < 3`, wherever it stands: in a list of TOML, in quotes, on a line of its own; `name = ">= 1, < 3"`.
 _REQUIRED = re.compile(
-    r"(?<![\w.-])(?P<name>[A-Za-z][\w.-]*)(?:\[[^\]\n]*\])?"
+    r"(?<![\w.-])(?P<name>[A-Za-z][\w.-]*)(?:\[[^\]\n]*\]|[\"'](?=[ \t]*=[ \t]*[\"'{]))?"
     r"(?:[ \t]*=[ \t]*(?:\{[^}\n]*?version[ \t]*=[ \t]*)?[\"'])?[ \t]*\(?"
     r"(?P<bounds>(?:(?:===?|~=|<=?|>=?|!=)[ \t]*[\w.*]+[ \t]*,?[ \t]*)+)"
 )
 _BOUND = re.compile(r"(?P<how>===?|~=|<=?)[ \t]*v?(?P<major>\d+)(?P<rest>[\w.*]*)")
 _OF_POETRY = re.compile(
-    r"""^(?P<name>[A-Za-z][\w.-]*)[ \t]*=[ \t]*(?:\{[^}\n]*version[ \t]*=[ \t]*)?["'][\^~](?P<major>\d+)""",
+    r"""^["']?(?P<name>[A-Za-z][\w.-]*)["']?[ \t]*=[ \t]*(?:\{[^}\n]*version[ \t]*=[ \t]*)?["'][\^~](?P<major>\d+)""",
     re.MULTILINE,
 )
 
@@ -48,7 +54,32 @@ def newest_allowed(root: Path) -> Mapping[str, int]:
                 take(requirement["name"], _ANY)
         for requirement in _OF_POETRY.finditer(text):
             take(requirement["name"], int(requirement["major"]))
-    return allowed
+    return {**allowed, **_locked(root)}
+
+
+def _locked(root: Path) -> dict[str, int]:
+    """The major versions that lock files name; the highest of each."""
+    locked: dict[str, int] = {}
+    for name in _LOCKS:
+        text = handwritten(root / name, _LARGEST_LOCK)
+        for package, major in _of_pipenv(text) if name == "Pipfile.lock" else _LOCKED.findall(text):
+            key = normalized(package)
+            locked[key] = max(locked.get(key, 0), int(major))
+    return locked
+
+
+def _of_pipenv(text: str) -> Iterator[tuple[str, str]]:
+    """The packages of a `Pipfile.lock`; none where it is none."""
+    try:
+        sections = json.loads(text)
+    except ValueError:
+        return
+    for section in sections.values() if isinstance(sections, dict) else ():
+        for name, package in section.items() if isinstance(section, dict) else ():
+            version = package.get("version") if isinstance(package, dict) else None
+            major = _EXACT.match(version) if isinstance(version, str) else None
+            if major is not None:
+                yield name, major[1]
 
 
 def normalized(name: str) -> str:

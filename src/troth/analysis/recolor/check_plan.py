@@ -35,13 +35,13 @@ def rewritten(root: Path, edits: Sequence[Edit], overlay: Mapping[str, bytes] | 
     for edit in edits:
         by_path.setdefault(edit.path, []).append(edit)
     changes = []
-    for path, here in sorted(by_path.items()):
+    for path, in_file in sorted(by_path.items()):
         before = unsaved[path] if path in unsaved else (root / path).read_bytes()
         if path.endswith((".py", ".pyi", ".pyw")):
             source = decode(before)
-            after = source.encode(apply(source.text, here))
+            after = source.encode(apply(source.text, in_file))
         else:
-            after = apply(before.decode("utf-8"), here).encode("utf-8")
+            after = apply(before.decode("utf-8"), in_file).encode("utf-8")
         problem = problem_in(path, after) if path.endswith((".py", ".pyi", ".pyw", ".ipynb")) else None
         if problem is None and path.endswith(".ipynb") and _cells(after) < _cells(before):
             problem = f"{path}: a cell is no longer Python"
@@ -64,12 +64,12 @@ def new_findings(
 
 def not_in(before: Iterable[Finding], after: Iterable[Finding]) -> tuple[Finding, ...]:
     """The findings of `after` that are not among those of `before`."""
-    left = Counter(map(_mark, before))
+    remaining = Counter(map(_mark, before))
     fresh = []
     for finding in after:
         mark = _mark(finding)
-        if left[mark]:
-            left[mark] -= 1
+        if remaining[mark]:
+            remaining[mark] -= 1
         elif not finding.code.startswith(_NOT_A_LOSS):
             fresh.append(finding)
     return tuple(fresh)
@@ -80,9 +80,11 @@ def split_blocking(plan: Plan, fresh: Sequence[Finding]) -> tuple[tuple[Finding,
 
     These blocked before as well, whoever called the function; to repair them is the next step, no reason against this.
     """
-    recolored = {(one.module.path, one.qualname) for one in (*plan.definitions, *plan.followers)}
-    blocking = tuple(one for one in fresh if one.code == _BLOCKING and (one.span.path, one.symbol) in recolored)
-    return tuple(one for one in fresh if one not in blocking), blocking
+    recolored = {(function.module.path, function.qualname) for function in (*plan.definitions, *plan.followers)}
+    blocking = tuple(
+        finding for finding in fresh if finding.code == _BLOCKING and (finding.span.path, finding.symbol) in recolored
+    )
+    return tuple(finding for finding in fresh if finding not in blocking), blocking
 
 
 def awaiting_lost(
@@ -92,18 +94,18 @@ def awaiting_lost(
 
     `after` is what is found after the changes. Only fixes that are sure are taken.
     """
-    recolored = {(one.module.path, one.qualname) for one in (*plan.definitions, *plan.followers)}
-    then = {_mark(one) for one in before}
+    recolored = {(function.module.path, function.qualname) for function in (*plan.definitions, *plan.followers)}
+    then = {_mark(finding) for finding in before}
     texts = {change.path: decode(change.after, change.path) for change in changes}
     lost = {
-        one.fix: one
-        for one in after
-        if one.fix is not None
-        and one.fix.safety == "sure"
-        and one.code.startswith(_LOST)
-        and (one.span.path, one.symbol) in recolored
-        and _mark(one) in then
-        and all(edit.path in texts for edit in one.fix.edits)
+        finding.fix: finding
+        for finding in after
+        if finding.fix is not None
+        and finding.fix.safety == "sure"
+        and finding.code.startswith(_LOST)
+        and (finding.span.path, finding.symbol) in recolored
+        and _mark(finding) in then
+        and all(edit.path in texts for edit in finding.fix.edits)
     }
     edits: dict[str, list[Edit]] = {}
     chosen = compatible(list(lost))

@@ -28,9 +28,13 @@ def needless_functions(program: Program, within: Callable[[str], bool]) -> tuple
     Those are among them that a dispatcher awaits, or somebody whom they are handed to; but what a test hands over has
     the color of what it stands for.
     """
-    handed = (one for one in handed_over(program) if not is_test_file(one.module.path))
-    found = dict.fromkeys([*(one.function for one in needless(program)), *handed])
-    return tuple(one for one in found if one.module.path.endswith((".py", ".pyi")) and within(one.module.path))
+    handed = (function for function in handed_over(program) if not is_test_file(function.module.path))
+    candidates = dict.fromkeys([*(answer.function for answer in needless(program)), *handed])
+    return tuple(
+        function
+        for function in candidates
+        if function.module.path.endswith((".py", ".pyi")) and within(function.module.path)
+    )
 
 
 def plan_needless(
@@ -42,30 +46,37 @@ def plan_needless(
 ) -> Plan:
     """The plan for as many of `functions` as can change; one that somebody would have to decide about is left out."""
     lost = _losing(workspace.program)
-    functions = [one for one in functions if one not in lost]
+    functions = [function for function in functions if function not in lost]
     picked = _picked(workspace.program, functions)
-    taught = {one: _taught(workspace.program, one, within) for found in picked.values() for one in found}
+    taught = {
+        dispatcher: _taught(workspace.program, dispatcher, within)
+        for dispatchers in picked.values()
+        for dispatcher in dispatchers
+    }
     out: dict[Function, str] = {}
     for function, by in picked.items():
-        for one in (one for one in by if taught[one] is None):
-            path, line = one.call.caller.module.path, one.call.at[0]
+        for dispatcher in (dispatcher for dispatcher in by if taught[dispatcher] is None):
+            path, line = dispatcher.call.caller.module.path, dispatcher.call.at[0]
             out[function] = f"{path}:{line}: a dispatcher awaits it, and cannot be written to take both colors"
-    left = [one for one in functions if one not in out]
+    changing = [function for function in functions if function not in out]
     while True:
-        plan = plan_sync(workspace, target, left, cascade, within, dispatched=picked)
-        spoiled = _spoiled(plan, left)
+        plan = plan_sync(workspace, target, changing, cascade, within, dispatched=picked)
+        spoiled = _spoiled(plan, changing)
         if not spoiled:
             break
         out |= spoiled
-        left = [one for one in left if one not in out]
-    needed = dict.fromkeys(one for function in left for one in picked.get(function, ()))
-    edits = [edit for one in needed for edit in taught[one] or ()]
-    stays = [Listed(*one.place, one.qualname, why) for one, why in out.items()]
+        changing = [function for function in changing if function not in out]
+    needed = dict.fromkeys(dispatcher for function in changing for dispatcher in picked.get(function, ()))
+    edits = [edit for dispatcher in needed for edit in taught[dispatcher] or ()]
+    stays = [Listed(*function.place, function.qualname, why) for function, why in out.items()]
     return replace(
         plan,
         edits=tuple(dict.fromkeys([*plan.edits, *edits])),
         stays=tuple(sorted([*plan.stays, *stays])),
-        taught=tuple(Listed(one.call.caller.module.path, one.call.at[0], one.call.text, _NOW) for one in needed),
+        taught=tuple(
+            Listed(dispatcher.call.caller.module.path, dispatcher.call.at[0], dispatcher.call.text, _NOW)
+            for dispatcher in needed
+        ),
     )
 
 
@@ -75,41 +86,41 @@ _NOW = "awaits only what can be awaited"
 def _losing(program: Program) -> set[Function]:
     """The functions that wait for nothing because an `await` is missing: to make them plain would hide that."""
     program.walk([path for path in program.paths if path.endswith((".py", ".pyi"))])
-    return {one.site.function for one in program.incidents()}
+    return {incident.site.function for incident in program.incidents()}
 
 
 def _picked(program: Program, functions: Sequence[Function]) -> dict[Function, list[Dispatcher]]:
     """The functions that dispatchers pick, each with all of these."""
-    found: dict[Function, list[Dispatcher]] = {}
-    for one in dispatchers(program):
-        for function in one.handlers:
+    by_handler: dict[Function, list[Dispatcher]] = {}
+    for dispatcher in dispatchers(program):
+        for function in dispatcher.handlers:
             if function in functions:
-                found.setdefault(function, []).append(one)
-    return found
+                by_handler.setdefault(function, []).append(dispatcher)
+    return by_handler
 
 
 def _taught(program: Program, dispatcher: Dispatcher, within: Callable[[str], bool]) -> tuple[Edit, ...] | None:
     path = dispatcher.call.caller.module.path
-    here = standing(program, path, dispatcher.call.at) if within(path) and path.endswith(".py") else None
-    return None if here is None else both_colors(here)
+    position = standing(program, path, dispatcher.call.at) if within(path) and path.endswith(".py") else None
+    return None if position is None else both_colors(position)
 
 
 def _spoiled(plan: Plan, left: Sequence[Function]) -> dict[Function, str]:
     """Those of `left` that something stands in the way of, and what."""
-    found: dict[Function, str] = {}
+    reasons: dict[Function, str] = {}
     by_name: dict[str, list[Function]] = {}
-    for one in left:
-        by_name.setdefault(one.name, []).append(one)
+    for function in left:
+        by_name.setdefault(function.name, []).append(function)
     for problem in plan.problems:
         why = f"{problem.path}:{problem.line}: {problem.why}"
-        found |= dict.fromkeys(problem.about or by_name.get(problem.text.rpartition(".")[2], ()), why)
-    for site in (one for one in plan.unknown if one.tree.view.kind in {"code", "notebook"}):
+        reasons |= dict.fromkeys(problem.about or by_name.get(problem.text.rpartition(".")[2], ()), why)
+    for site in (site for site in plan.unknown if site.tree.view.kind in {"code", "notebook"}):
         why = f"{site.path}:{site.line}: nobody can tell whose `{site.name}` is called there"
-        found |= dict.fromkeys(by_name.get(site.name, ()), why)
+        reasons |= dict.fromkeys(by_name.get(site.name, ()), why)
     for unable in plan.unable:
-        found[unable.function] = unable.why
-    reached = {one: why for one, why in found.items() if one in left}
-    if found and not reached:  # an override of one of them stands in the way; its name tells which
-        names = {one.name: why for one, why in found.items()}
-        reached = {one: names[one.name] for one in left if one.name in names}
+        reasons[unable.function] = unable.why
+    reached = {function: why for function, why in reasons.items() if function in left}
+    if reasons and not reached:  # an override of one of them stands in the way; its name tells which
+        names = {function.name: why for function, why in reasons.items()}
+        reached = {function: names[function.name] for function in left if function.name in names}
     return reached

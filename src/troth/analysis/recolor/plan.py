@@ -65,10 +65,10 @@ class Plan:
 
 def split_by_kind(problems: Mapping[Site, Problem]) -> tuple[list[Problem], list[Listed]]:
     """What somebody has to decide first, and what stands in a page or docstring only: that is named, and never runs."""
-    code = [one for site, one in problems.items() if site.tree.view.kind in {"code", "notebook"}]
+    code = [problem for site, problem in problems.items() if site.tree.view.kind in {"code", "notebook"}]
     text = [
-        Listed(one.path, one.line, one.text, one.why)
-        for site, one in problems.items()
+        Listed(problem.path, problem.line, problem.text, problem.why)
+        for site, problem in problems.items()
         if site.tree.view.kind not in {"code", "notebook"}
     ]
     return code, text
@@ -77,4 +77,4 @@ def split_by_kind(problems: Mapping[Site, Problem]) -> tuple[list[Problem], list
 def outside(sites: Iterable[Site], within: Callable[[str], bool]) -> tuple[Listed, ...]:
     """The calls that lie outside of what may be changed: they break, so they are at least named."""
     why = "a call outside of `--in`; it has to be changed by hand"
-    return tuple(Listed(one.path, one.line, one.text, why) for one in sites if not within(one.path))
+    return tuple(Listed(site.path, site.line, site.text, why) for site in sites if not within(site.path))

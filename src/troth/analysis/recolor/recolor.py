@@ -15,8 +15,9 @@ from troth.analysis.recolor.plan import Color, Plan
 from troth.analysis.recolor.project.prose import left_in_text
 from troth.analysis.recolor.project.sites import Site
 from troth.analysis.recolor.project.workspace import Subject, Workspace, read_workspace
-from troth.analysis.recolor.reach.boundary import find_boundary
+from troth.analysis.recolor.reach.boundary import AUTO, find_boundary
 from troth.analysis.recolor.reach.callers import Cascade, is_test_file
+from troth.analysis.recolor.reach.runner import usual_runner
 from troth.analysis.recolor.reach.wrong_color import wrong_colors
 from troth.analysis.recolor.rewrite.test_marks import Marking
 from troth.analysis.recolor.surface import Surface, surface
@@ -38,23 +39,26 @@ class Wish:
     methods: tuple[str, ...] = ()
     cascade: Cascade = "none"
     boundary: tuple[str, ...] = ()
-    runner: str = "asyncio.run"
+    runner: str | None = None  # None for the usual one of the project
     coverage: Path | None = None
     scope: tuple[str, ...] = ()
     decisions: Decisions = NOTHING_DECIDED
+    properties: bool = False  # may become methods
     needless: bool = False  # the targets are folders and files, and what is async there without need is meant
 
     def means(self, path: str) -> bool:
         """Whether a file lies in one of the targets, where these are folders and files."""
-        return any(path == one or path.startswith(f"{one}/") or not one for one in self.targets)
+        return any(path == target or path.startswith(f"{target}/") or not target for target in self.targets)
 
     def covers(self, path: str) -> bool:
         """Whether a file may be changed."""
-        return not self.scope or any(path == one or path.startswith(f"{one}/") or not one for one in self.scope)
+        return not self.scope or any(
+            path == folder or path.startswith(f"{folder}/") or not folder for folder in self.scope
+        )
 
 
 def _named(wish: Wish) -> str:
-    return ", ".join(one or "." for one in wish.targets)
+    return ", ".join(target or "." for target in wish.targets)
 
 
 def plan_recolor(project: Project, wish: Wish, to: Color, overlay: Mapping[str, bytes] | None = None) -> Plan:
@@ -63,8 +67,8 @@ def plan_recolor(project: Project, wish: Wish, to: Color, overlay: Mapping[str, 
     if wish.needless:
         if to != "sync":
             raise MisuseError("`--needless` goes with `--to sync`.\nNothing was changed.\nLeave one of them out.")
-        found = needless_functions(workspace.program, wish.means)
-        return _told(plan_needless(workspace, _named(wish), found, wish.cascade, wish.covers), workspace, wish)
+        needless = needless_functions(workspace.program, wish.means)
+        return _told(plan_needless(workspace, _named(wish), needless, wish.cascade, wish.covers), workspace, wish)
     chosen = _chosen(functions, wish, to)
     if not chosen:
         raise MisuseError(
@@ -78,7 +82,7 @@ def plan_surface(project: Project, wish: Wish) -> Surface:
     """The colors of the targets, and what each direction would cost."""
     workspace, functions = _read(project, wish)
     return surface(
-        tuple(one for one in functions if not _is_pythons(one)),
+        tuple(function for function in functions if not _is_pythons(function)),
         _plan(workspace, wish, _chosen(functions, wish, "sync"), "sync"),
         _plan(workspace, wish, _chosen(functions, wish, "async"), "async"),
     )
@@ -89,15 +93,15 @@ def _read(
 ) -> tuple[Workspace, tuple[Function, ...]]:
     def about(program: Program) -> Subject:
         if wish.needless:
-            return Subject(frozenset(one.name for one in needless_functions(program, wish.means)), {})
-        targets = [find_target(program, one) for one in wish.targets]
-        names = frozenset(one.name for target in targets for one in target.functions)
+            return Subject(frozenset(function.name for function in needless_functions(program, wish.means)), {})
+        targets = [find_target(program, target) for target in wish.targets]
+        names = frozenset(function.name for target in targets for function in target.functions)
         return Subject(names, {name: module for target in targets for module, name in _tops(target)})
 
     workspace = read_workspace(project, about, within=wish.covers, overlay=overlay)
     if wish.needless:
         return workspace, ()
-    functions = [one for text in wish.targets for one in find_target(workspace.program, text).functions]
+    functions = [function for text in wish.targets for function in find_target(workspace.program, text).functions]
     return workspace, tuple(dict.fromkeys(functions))
 
 
@@ -105,22 +109,23 @@ def _tops(target: Target) -> list[tuple[str, str]]:
     """The names that a snippet about the target may use without an import, each with its module."""
     if target.cls is not None:
         return [(target.cls.module.name, target.cls.name)]
-    owners = [one.owner or one for one in target.functions]
-    return [(one.module.name, one.name) for one in owners]
+    owners = [function.owner or function for function in target.functions]
+    return [(owner.module.name, owner.name) for owner in owners]
 
 
 def _chosen(functions: Sequence[Function], wish: Wish, to: Color) -> tuple[Function, ...]:
-    named = set(wish.methods)
-    missing = named - {one.name for one in functions}
+    methods = set(wish.methods)
+    missing = methods - {function.name for function in functions}
     if missing:
         raise MisuseError(
             f"`--methods` names {', '.join(sorted(missing))}, which {', '.join(wish.targets)} does not have.\n"
-            f"Nothing was changed.\nThere are {', '.join(sorted({one.name for one in functions}))}."
+            f"Nothing was changed.\nThere are {', '.join(sorted({function.name for function in functions}))}."
         )
     return tuple(
-        one
-        for one in functions
-        if one.is_async != (to == "async") and (one.name in named if named else _is_of_surface(one, wish, to))
+        function
+        for function in functions
+        if function.is_async != (to == "async")
+        and (function.name in methods if methods else _is_of_surface(function, wish, to))
     )
 
 
@@ -129,9 +134,11 @@ def _is_of_surface(function: Function, wish: Wish, to: Color) -> bool:
 
     What a class keeps to itself has to become plain for its surface to be plain, but need not wait because that waits.
     """
+    is_named = any(
+        target.rpartition(".")[2] == function.name or target.endswith(f":{function.name}") for target in wish.targets
+    )
     if _is_pythons(function):
-        return False
-    is_named = any(one.rpartition(".")[2] == function.name or one.endswith(f":{function.name}") for one in wish.targets)
+        return is_named and to == "async"
     return to == "sync" or is_named or function.owner is None or not function.name.startswith("_")
 
 
@@ -145,7 +152,8 @@ def _plan(workspace: Workspace, wish: Wish, functions: Sequence[Function], to: C
     if to == "sync":
         plan = plan_sync(workspace, target, functions, wish.cascade, within, decisions=wish.decisions)
     else:
-        boundary = find_boundary(workspace.program, wish.boundary, wish.runner)
+        runner = wish.runner or usual_runner(workspace, auto=AUTO in wish.boundary)
+        boundary = find_boundary(workspace.program, wish.boundary, runner)
         plan = plan_async(
             workspace,
             target,
@@ -155,6 +163,7 @@ def _plan(workspace: Workspace, wish: Wish, functions: Sequence[Function], to: C
             marking=marking_of(workspace),
             within=within,
             decisions=wish.decisions,
+            properties=wish.properties,
         )
     return _told(plan, workspace, wish)
 
@@ -162,14 +171,14 @@ def _plan(workspace: Workspace, wish: Wish, functions: Sequence[Function], to: C
 def _told(plan: Plan, workspace: Workspace, wish: Wish) -> Plan:
     """The plan with what is told beside it."""
     to, within = plan.to, wish.covers
-    names = {one.name for one in plan.definitions}
+    names = {definition.name for definition in plan.definitions}
     callers = dict.fromkeys(
         site.caller for site in plan.sites if site.caller is not None and site.tree.view.kind == "code"
     )
     texts = [*(left_in_text(workspace, names, to) if names and to == "sync" else ())]
     return replace(
         plan,
-        texts=tuple(one for one in texts if within(one.path)),
+        texts=tuple(place for place in texts if within(place.path)),
         wrong_colors=tuple(sorted(set(wrong_colors(workspace.program, callers)))),
         untested=_untested(plan, wish, workspace.root),
         concerned=frozenset(_concerned(workspace, plan)),
@@ -179,12 +188,12 @@ def _told(plan: Plan, workspace: Workspace, wish: Wish) -> Plan:
 
 def _concerned(workspace: Workspace, plan: Plan) -> Iterator[str]:
     """The Python files in which the change may be felt: they say the name of something that changes."""
-    names = {one.name for one in (*plan.definitions, *plan.followers)}
+    names = {function.name for function in (*plan.definitions, *plan.followers)}
     if not names:
         return
-    said = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(names)))})\b")
+    mentioned = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(names)))})\b")
     for view in workspace.views.values():
-        if view.kind in {"code", "notebook"} and said.search(view.text):
+        if view.kind in {"code", "notebook"} and mentioned.search(view.text):
             yield view.path
 
 

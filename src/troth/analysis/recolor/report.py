@@ -21,11 +21,11 @@ def text_lines(plan: Plan, *, everything: bool = False) -> Iterator[str]:
     most = 1_000_000 if everything else _SHOWN
     yield f"{plan.target} to {plan.to}"
     yield f"{_count(len(plan.definitions), 'definition')}"
-    for one in plan.definitions:
-        yield f"  {_place(one)}  {one.qualname}"
+    for definition in plan.definitions:
+        yield f"  {_place(definition)}  {definition.qualname}"
     if plan.followers:
         yield f"{_count(len(plan.followers), 'caller')} to follow"
-        yield from _short([f"  {_place(one)}  {one.qualname}" for one in plan.followers], most)
+        yield from _short([f"  {_place(follower)}  {follower.qualname}" for follower in plan.followers], most)
     yield f"{_count(len(plan.sites), 'call')} in {_count(len({site.path for site in plan.sites}), 'file')}"
     by_file: dict[str, Counter[str]] = {}
     for site in plan.sites:
@@ -52,13 +52,13 @@ def text_lines(plan: Plan, *, everything: bool = False) -> Iterator[str]:
     if plan.wrong_colors:
         yield f"{_count(len(plan.wrong_colors), 'callable')} of the wrong color handed over along the way"
         yield from _listed(plan.wrong_colors)
-    others = (*plan.texts, *plan.notes, *(_as_listed(one) for one in _in_text(plan)))
-    if others:
-        yield f"{_count(len(others), 'place')} in text or mocks to look at; nothing is changed there"
-        yield from _short(_listed(others), most)
+    places = (*plan.texts, *plan.notes, *(_as_listed(site) for site in _in_text(plan)))
+    if places:
+        yield f"{_count(len(places), 'place')} in text or mocks to look at; nothing is changed there"
+        yield from _short(_listed(places), most)
     if plan.untested is not None:
         yield f"{_count(len(plan.untested), 'call')} that no test runs"
-        yield from _short([f"  {one.path}:{one.line}  {one.text}" for one in plan.untested], most)
+        yield from _short([f"  {site.path}:{site.line}  {site.text}" for site in plan.untested], most)
     yield "Upgrade note for callers outside this repository"
     yield from (f"  {line}" for line in upgrade_note(plan))
 
@@ -66,21 +66,21 @@ def text_lines(plan: Plan, *, everything: bool = False) -> Iterator[str]:
 def _answers(lines: tuple[str, ...]) -> str:
     """The lines that would settle a place, with its name said once."""
     place = lines[0].rpartition(":")[0]
-    return f"{place}: {' | '.join(one.rpartition(': ')[2] for one in lines)}"
+    return f"{place}: {' | '.join(line.rpartition(': ')[2] for line in lines)}"
 
 
 def _unknown(plan: Plan) -> Iterator[str]:
-    in_code = [one for one in plan.unknown if one.tree.view.kind in {"code", "notebook"}]
+    in_code = [site for site in plan.unknown if site.tree.view.kind in {"code", "notebook"}]
     if in_code:
         calls = _count(len(in_code), "call")
         yield f"{calls} of a namesake on something unknown; `--leave-unknown` leaves them as they are"
-        for one in in_code:
-            yield f"  {one.path}:{one.line}  {one.text}, {one.use.words}"
-            yield f"    decided by  {place_of(one.caller, one.path)}: recolor | leave"
+        for site in in_code:
+            yield f"  {site.path}:{site.line}  {site.text}, {site.use.words}"
+            yield f"    decided by  {place_of(site.caller, site.path)}: recolor | leave"
 
 
 def _in_text(plan: Plan) -> list[Site]:
-    return [one for one in plan.unknown if one.tree.view.kind in {"markdown", "docstring"}]
+    return [site for site in plan.unknown if site.tree.view.kind in {"markdown", "docstring"}]
 
 
 def _as_listed(site: Site) -> Listed:
@@ -91,9 +91,9 @@ def upgrade_note(plan: Plan) -> list[str]:
     """What to tell those who call the target from elsewhere."""
     if not plan.definitions:
         return ["Nothing changes."]
-    outside = [one for one in plan.definitions if not is_test(one.module.path)] or plan.definitions
-    names = sorted({one.qualname for one in outside})
-    shown = ", ".join(f"`{one}`" for one in names)
+    outside = [definition for definition in plan.definitions if not is_test(definition.module.path)] or plan.definitions
+    names = sorted({function.qualname for function in outside})
+    shown = ", ".join(f"`{name}`" for name in names)
     are = "is now" if len(names) == 1 else "are now"
     owner, _, name = names[0].rpartition(".")
     call = f"x.{name}(…)" if owner else f"{name}(…)"
@@ -115,7 +115,8 @@ def surface_lines(found: Surface) -> Iterator[str]:
     for function, color, why in found.methods:
         yield f"  {_place(function)}  {color:<5}  {function.qualname}{f'  ({why})' if why else ''}"
     colors = Counter(color for _, color, _ in found.methods)
-    yield f"{colors['async']} async, {colors['sync']} sync; all of it can be {found.consistent}"
+    needs = "nothing in it has to be async" if found.consistent == "sync" else "something in it has to wait"
+    yield f"{colors['async']} async, {colors['sync']} sync; {needs}"
     for plan in (found.to_sync, found.to_async):
         files = len({site.path for site in plan.sites})
         calls = f"{_count(len(plan.sites), 'call')} in {_count(files, 'file')}"
@@ -129,26 +130,26 @@ def as_json(plan: Plan) -> dict[str, Any]:
     return {
         "target": plan.target,
         "to": plan.to,
-        "definitions": [_function(one) for one in plan.definitions],
-        "followers": [_function(one) for one in plan.followers],
-        "calls": [_site(one) for one in plan.sites],
-        "unknown": [_site(one) for one in plan.unknown],
-        "unable": [{**_function(one.function), "why": one.why, "at": one.line} for one in plan.unable],
+        "definitions": [_function(definition) for definition in plan.definitions],
+        "followers": [_function(follower) for follower in plan.followers],
+        "calls": [_site(site) for site in plan.sites],
+        "unknown": [_site(site) for site in plan.unknown],
+        "unable": [{**_function(waits.function), "why": waits.why, "at": waits.line} for waits in plan.unable],
         "problems": [
             {
-                "path": one.path,
-                "line": one.line,
-                "text": one.text,
-                "why": one.why,
-                "settled_by": list(one.settled_by),
+                "path": problem.path,
+                "line": problem.line,
+                "text": problem.text,
+                "why": problem.why,
+                "settled_by": list(problem.settled_by),
             }
-            for one in plan.problems
+            for problem in plan.problems
         ],
-        "stays": [_item(one) for one in plan.stays],
-        "taught": [_item(one) for one in plan.taught],
-        "wrong_colors": [_item(one) for one in plan.wrong_colors],
-        "texts": [_item(one) for one in (*plan.texts, *plan.notes)],
-        "untested": None if plan.untested is None else [_site(one) for one in plan.untested],
+        "stays": [_item(place) for place in plan.stays],
+        "taught": [_item(place) for place in plan.taught],
+        "wrong_colors": [_item(place) for place in plan.wrong_colors],
+        "texts": [_item(place) for place in (*plan.texts, *plan.notes)],
+        "untested": None if plan.untested is None else [_site(site) for site in plan.untested],
         "edits": len(plan.edits),
         "upgrade_note": upgrade_note(plan),
     }
@@ -158,7 +159,7 @@ def surface_as_json(found: Surface) -> dict[str, Any]:
     """The surface for machines."""
     return {
         "target": found.to_sync.target,
-        "methods": [{**_function(one), "color": color, "why": why} for one, color, why in found.methods],
+        "methods": [{**_function(method), "color": color, "why": why} for method, color, why in found.methods],
         "consistent": found.consistent,
         "to_sync": as_json(found.to_sync),
         "to_async": as_json(found.to_async),
@@ -187,7 +188,7 @@ def _item(one: Listed) -> dict[str, Any]:
 
 
 def _listed(rows: Iterable[Listed]) -> list[str]:
-    return [f"  {one.path}:{one.line}  {one.text}: {one.why}" for one in rows]
+    return [f"  {place.path}:{place.line}  {place.text}: {place.why}" for place in rows]
 
 
 def _short(rows: list[str], most: int) -> Iterator[str]:

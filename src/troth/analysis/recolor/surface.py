@@ -24,10 +24,10 @@ class Surface:
 
 def surface(functions: tuple[Function, ...], to_sync: Plan, to_async: Plan) -> Surface:
     """What is known about `functions`."""
-    waits = {one.function: one.why for one in to_sync.unable}
-    cannot = {one.function: one.why for one in to_async.unable}
+    waits = {unable.function: unable.why for unable in to_sync.unable}
+    cannot = {unable.function: unable.why for unable in to_async.unable}
     rows: list[tuple[Function, Color, str]] = []
-    for one in functions:
-        color: Color = "async" if one.is_async else "sync"
-        rows.append((one, color, (waits if one.is_async else cannot).get(one, "")))
+    for function in functions:
+        color: Color = "async" if function.is_async else "sync"
+        rows.append((function, color, (waits if function.is_async else cannot).get(function, "")))
     return Surface(tuple(rows), to_sync, to_async)

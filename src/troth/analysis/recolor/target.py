@@ -23,30 +23,34 @@ class Target:
 
 def find_target(program: Program, text: str) -> Target:
     """The functions behind `text`; `MisuseError` says what is there if it names nothing."""
-    where, _, what = text.partition(":")
+    where, _, name = text.partition(":")
     module = _module(program, where)
     if module is None:
-        near = get_close_matches(where, [one.name for one in program.own_modules()], n=3, cutoff=0.6)
-        hint = f" Did you mean {' or '.join(f'`{one}`' for one in near)}?" if near else ""
+        near = get_close_matches(where, [module.name for module in program.own_modules()], n=3, cutoff=0.6)
+        hint = f" Did you mean {' or '.join(f'`{module}`' for module in near)}?" if near else ""
         raise MisuseError(
             f"No module of the project is called {where!r}.{hint}\nNothing was changed.\n"
             "A target is `package.module:Class`, `package.module:function`, `package.module:Class.method` or "
             "`path/to/file.py:Class`."
         )
-    if not what:
+    if not name:
         functions = [module.function(index) for index in range(1, len(module.facts.functions))]
-        return Target(text, tuple(one for one in functions if one.parent is None), None, module)
-    head, _, method = what.partition(".")
-    for one in members_of(program.names.at_module(module, head) if program.names.binds(module, head) else None):
-        if isinstance(one, ClassObject) and isinstance(one.cls, Class):
-            return _of_class(text, one.cls, method)
-        if isinstance(one, FunctionValue) and isinstance(one.function, Function) and not method:
-            return Target(text, (one.function,))
-    known = sorted(module.bindings)
-    near = get_close_matches(head, known, n=3, cutoff=0.5)
+        return Target(text, tuple(function for function in functions if function.parent is None), None, module)
+    head, _, method = name.partition(".")
+    for member in members_of(program.names.at_module(module, head) if program.names.binds(module, head) else None):
+        if isinstance(member, ClassObject) and isinstance(member.cls, Class):
+            return _of_class(text, member.cls, method)
+        if isinstance(member, FunctionValue) and isinstance(member.function, Function) and not method:
+            return Target(text, (member.function,))
+    names = sorted(module.bindings)
+    near = get_close_matches(head, names, n=3, cutoff=0.5)
     raise MisuseError(
         f"{module.path} has no class or function {head!r}.\nNothing was changed.\n"
-        + (f"Did you mean {' or '.join(f'`{one}`' for one in near)}?" if near else f"It has {', '.join(known[:12])}.")
+        + (
+            f"Did you mean {' or '.join(f'`{module}`' for module in near)}?"
+            if near
+            else f"It has {', '.join(names[:12])}."
+        )
     )
 
 
@@ -67,9 +71,9 @@ def _module(program: Program, where: str) -> Module | None:
     tidy = where.removeprefix("./")
     if tidy in program.paths:
         return program.module(tidy)
-    found = program.finder.find(where, "") if where and "/" not in where else None
-    if found is None:
+    path = program.finder.find(where, "") if where and "/" not in where else None
+    if path is None:
         return None
-    if found.endswith(".pyi") and found[:-1] in program.paths:
-        found = found[:-1]  # a stub describes; the module beside it is the thing itself
-    return program.module(found)
+    if path.endswith(".pyi") and path[:-1] in program.paths:
+        path = path[:-1]  # a stub describes; the module beside it is the thing itself
+    return program.module(path)

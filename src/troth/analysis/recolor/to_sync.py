@@ -43,7 +43,7 @@ class _Round:
 
     def __init__(self, workspace: Workspace, found: Sites, dispatched: Dispatched) -> None:
         sites = self.sites = _without(found, dispatched)
-        ours = {site.node for site in sites.calls}
+        ours = {site.call for site in sites.calls}
         self.edits: dict[Site, list[Edit]] = {}
         self.problems: dict[Site, Problem] = {}
         self.gone: set[ast.AST] = set()
@@ -70,11 +70,11 @@ class _Round:
                 self.problems[site] = Problem(site.path, site.line, site.text, why, site.functions)
         for mention in sites.mentions:
             if mention.is_known and not (mention.taker is None and set(mention.functions) <= set(dispatched)):
-                taken = mention_taken(program, mention, "sync")
-                if isinstance(taken, Problem):
-                    self.handed_problems.append(taken)
+                answer = mention_taken(program, mention, "sync")
+                if isinstance(answer, Problem):
+                    self.handed_problems.append(answer)
                 else:
-                    self.handed += taken
+                    self.handed += answer
 
     def _passed_on(
         self, program: Program, site: Site, function: Function
@@ -88,12 +88,16 @@ class _Round:
 
 def _without(sites: Sites, dispatched: Dispatched) -> Sites:
     """The sites but for the calls of dispatchers, which are written anew as a whole."""
-    taken = {(one.call.caller.module.path, one.call.at) for found in dispatched.values() for one in found}
-    if not taken:
+    dispatching = {
+        (dispatcher.call.caller.module.path, dispatcher.call.at)
+        for dispatchers in dispatched.values()
+        for dispatcher in dispatchers
+    }
+    if not dispatching:
         return sites
     calls, unknown, mixed = (
-        tuple(site for site in found if (site.tree.view.name, at(site.node)) not in taken)
-        for found in (sites.calls, sites.unknown, sites.mixed)
+        tuple(site for site in group if (site.tree.view.name, at(site.node)) not in dispatching)
+        for group in (sites.calls, sites.unknown, sites.mixed)
     )
     return replace(sites, calls=calls, unknown=unknown, mixed=mixed)
 
@@ -116,7 +120,7 @@ def plan_sync(
     Whoever picks one of `dispatched` out of a table is taught elsewhere to take both colors.
     """
     program = workspace.program
-    definitions = tuple(one for one in family(program, functions) if _has_color(workspace, one))
+    definitions = tuple(function for function in family(program, functions) if _has_color(workspace, function))
     first = set(definitions)
     changed: set[Function] = set(definitions)
     stays: dict[Function, str] = {}
@@ -138,7 +142,7 @@ def plan_sync(
             else:
                 changed |= wider
                 current = trial
-    edits: list[Edit] = [*(one for found in current.edits.values() for one in found), *current.handed]
+    edits: list[Edit] = [*(edit for group in current.edits.values() for edit in group), *current.handed]
     by_tree: dict[Tree, list[Definition]] = {}
     for function in changed:
         where = workspace.definition(function)
@@ -162,12 +166,12 @@ def plan_sync(
         definitions,
         tuple(sorted(changed - first, key=lambda one: one.place)),
         tuple(site for site in current.sites.calls if within(site.path)),
-        tuple(one for one in dict.fromkeys([*edits, *mocked]) if within(one.path)),
+        tuple(edit for edit in dict.fromkeys([*edits, *mocked]) if within(edit.path)),
         unable,
-        tuple(sorted(one for one in problems if within(one.path))),
+        tuple(sorted(problem for problem in problems if within(problem.path))),
         tuple(site for site in current.unknown if within(site.path)),
         current.sites.mentions,
-        tuple(sorted(Listed(*one.place, one.qualname, why) for one, why in stays.items())),
+        tuple(sorted(Listed(*function.place, function.qualname, why) for function, why in stays.items())),
         notes=(*odd_mocks, *in_text, *outside(current.sites.calls, within)),
     )
 
@@ -188,22 +192,22 @@ def _has_color(workspace: Workspace, function: Function) -> bool:
 
 
 def _unable(workspace: Workspace, functions: Sequence[Function], gone: Collection[ast.AST]) -> list[Waits]:
-    found = []
+    unable = []
     for function in functions:
         if function.is_async and function.is_generator:
-            found.append(Waits(function, "is an async generator", function.place[1]))
+            unable.append(Waits(function, "is an async generator", function.place[1]))
             continue
-        left = _left(workspace, function, gone)
-        if left:
-            node = left[0]
+        waits = _left(workspace, function, gone)
+        if waits:
+            node = waits[0]
             line = node.iter.lineno if isinstance(node, ast.comprehension) else node.lineno
-            what = f"`{ast.unparse(node).splitlines()[0]}`" if not isinstance(node, ast.comprehension) else "in a loop"
-            found.append(Waits(function, f"truly waits: {what}", line))
+            shown = f"`{ast.unparse(node).splitlines()[0]}`" if not isinstance(node, ast.comprehension) else "in a loop"
+            unable.append(Waits(function, f"truly waits: {shown}", line))
         elif function.name.startswith("__") and function.name.endswith("__"):
-            found.append(Waits(function, "is called by Python itself, which awaits it", function.place[1]))
+            unable.append(Waits(function, "is called by Python itself, which awaits it", function.place[1]))
         elif why := required_by(workspace.program, function, functions):
-            found.append(Waits(function, why, function.place[1]))
-    return found
+            unable.append(Waits(function, why, function.place[1]))
+    return unable
 
 
 def _left(workspace: Workspace, function: Function, gone: Collection[ast.AST]) -> list[Waiting]:
@@ -211,8 +215,8 @@ def _left(workspace: Workspace, function: Function, gone: Collection[ast.AST]) -
     where = workspace.definition(function)
     if where is None:
         return []
-    left = [one for one in waiting_in(where[1]) if one not in gone]
-    return sorted(left, key=lambda one: one.iter.lineno if isinstance(one, ast.comprehension) else one.lineno)
+    waits = [waiting for waiting in waiting_in(where[1]) if waiting not in gone]
+    return sorted(waits, key=lambda one: one.iter.lineno if isinstance(one, ast.comprehension) else one.lineno)
 
 
 def _ready(
@@ -236,13 +240,13 @@ def _ready(
     ready = []
     for function in free:
         why = kept_by(program, function, handed)
-        kin = [one for one in family(program, [function]) if one is not function]
-        if why is None and any(one.is_async and _left(workspace, one, current.gone) for one in kin):
+        kin = [relative for relative in family(program, [function]) if relative is not function]
+        if why is None and any(relative.is_async and _left(workspace, relative, current.gone) for relative in kin):
             why = "another method of that name in its family still waits"
         if why is not None:
             stays[function] = why
         else:
-            ready += [function, *(one for one in kin if _has_color(workspace, one))]
+            ready += [function, *(relative for relative in kin if _has_color(workspace, relative))]
     return ready
 
 

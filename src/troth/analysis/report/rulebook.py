@@ -164,7 +164,7 @@ that rule out, and `exclude` leaves out a file that cannot be read.
 
 What it finds: a file that cannot be opened or decoded, or that is not Python; a folder that cannot be opened.
 Why it matters: nothing in it is checked, and what other files use of it is unknown.
-How to repair: repair the file, or make it readable; if it is not Python, add it to `exclude` in the settings.
+How to repair: repair it, or make it readable; if it is not Python, add it to `exclude` in the settings.
 """,
     ),
     (

@@ -118,11 +118,15 @@ def verdict(report: Report, paint: Paint = no_paint) -> str:
     certain = sum(finding.confidence == "certain" for finding in report.findings)
     likely = len(report.findings) - certain
     split = f"{certain:,} certain, {likely:,} likely" if certain and likely else "certain" if certain else "likely"
-    places = len({finding.span.path for finding in report.findings} - report.folders)
+    paths = {finding.span.path for finding in report.findings}
+    folders = len(paths & report.folders)
+    places = [plural(folders, "folder")] if folders else []
+    if len(paths) > folders:
+        places.append(f"{len(paths) - folders:,} of {files}")
     headline = f"Found {plural(len(report.findings), 'problem')}"
     if report.crashes:
         aside += f", and the check is not complete ({plural(len(report.crashes), 'internal error')})"
-    line = f"{paint(headline, 'red' if certain else 'yellow', 'bold')}{new} ({split}) in {places:,} of {files}{aside}"
+    line = f"{paint(headline, 'red' if certain else 'yellow', 'bold')}{new} ({split}) in {' and '.join(places)}{aside}"
     return f"{line}; {_next_step(report)}"
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from troth.analysis.facts.model import At
     from troth.analysis.findings import Confidence, Reason, Safety
     from troth.analysis.semantics import Program
-    from troth.analysis.semantics.walk.incident import Incident
+    from troth.analysis.semantics.incident import Incident
 
 __all__ = ["await_fix", "call_text", "span", "tell", "tell_at"]
 
@@ -114,19 +114,19 @@ def await_fix(program: Program, incident: Incident, *, safety: Safety | None = N
     site = incident.site
     if site.promise not in {"coroutine", "future"} or _is_async_generator(site.target):
         return None
-    here = standing(program, site.function.module.path, site.at)
-    if here is None or here.is_awaited_later:
+    position = standing(program, site.function.module.path, site.at)
+    if position is None or position.is_awaited_later:
         return None
-    moved = await_moved(program, here, site.target)
-    edits = moved.edits if moved is not None else here.awaited()
+    moved = await_moved(program, position, site.target)
+    edits = moved.edits if moved is not None else position.awaited()
     if edits is None:
         return None
     is_resolved = is_unchanged(program, site.target)
-    is_clear = incident.sure and site.sure and len(edits) <= _PARENTHESISED and not here.is_collected
+    is_clear = incident.sure and site.sure and len(edits) <= _PARENTHESISED and not position.is_collected
     if incident.kind in _ENTERED and not (is_resolved or isinstance(site.target, LibraryFunction)):
         is_clear = False  # what is annotated as awaitable, or comes out of a decorator, may be entered as well
     sure: Safety = "sure" if is_clear and (moved is None or moved.is_sure) else "likely"
-    if site.is_guess or is_meant_to_be_dropped(here) or is_for_later(here, site.target_name):
+    if site.is_guess or is_meant_to_be_dropped(position) or is_for_later(position, site.target_name):
         sure = "guess"
     elif safety is not None and sure == "sure":
         sure = safety

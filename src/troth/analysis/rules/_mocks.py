@@ -59,7 +59,7 @@ class MockUse:
 
 def imports_mocks(module: Module) -> bool:
     """Whether a file knows mocks."""
-    return any(one.module in {"unittest.mock", "unittest", "mock"} for one in module.facts.imports)
+    return any(imported.module in {"unittest.mock", "unittest", "mock"} for imported in module.facts.imports)
 
 
 def mocking_functions(module: Module, *, awaited: bool) -> Iterator[Function]:
@@ -81,26 +81,28 @@ def _may_be_async(facts: FunctionFacts) -> bool:
 
 def mock_uses(program: Program, function: Function) -> list[MockUse]:
     """The calls in a function of the mocks it made, where their color is known; looked for once."""
-    known: MutableMapping[Function, list[MockUse]] = program.answers_to("mock uses")
-    if function not in known:
-        known[function] = list(_uses(program, function))
-    return known[function]
+    answers: MutableMapping[Function, list[MockUse]] = program.answers_to("mock uses")
+    if function not in answers:
+        answers[function] = list(_uses(program, function))
+    return answers[function]
 
 
 def _uses(program: Program, function: Function) -> Iterator[MockUse]:
     tree = syntax_of(program, function)
-    made = _made(tree)
-    if not made:
+    mocks = _made(tree)
+    if not mocks:
         return
-    said = _said(tree, made)
+    mentions = _said(tree, mocks)
     handed = _handed(tree)
     for call, around in _calls(tree, ()):
         path = _path(call.func)
-        if path[:1] not in made or any(one.startswith(("assert_", "__")) or one in _OWN for one in path):
+        if path[:1] not in mocks or any(
+            attribute.startswith(("assert_", "__")) or attribute in _OWN for attribute in path
+        ):
             continue
-        known = next(path[:length] for length in range(len(path), 0, -1) if path[:length] in made)
-        mock, below = made[known], path[len(known) :]
-        if _is_left_open(path, known, mock, said):
+        prefix = next(path[:length] for length in range(len(path), 0, -1) if path[:length] in mocks)
+        mock, below = mocks[prefix], path[len(prefix) :]
+        if _is_left_open(path, prefix, mock, mentions):
             continue
         if mock.color == "plain" and below and handed.get(path[0], call.lineno) < call.lineno:
             continue  # whoever was given it may have set what the test now awaits
@@ -113,7 +115,7 @@ def _uses(program: Program, function: Function) -> Iterator[MockUse]:
 def _made(tree: ast.AST) -> dict[tuple[str, ...], _Made]:
     """The variables that are bound once, and to a mock; and what is set once on them, and to a mock."""
     bound: dict[tuple[str, ...], int] = {}
-    found: dict[tuple[str, ...], _Made] = {}
+    mocks: dict[tuple[str, ...], _Made] = {}
     for node in ast.walk(tree):
         path: tuple[str, ...] = ()
         if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
@@ -124,8 +126,8 @@ def _made(tree: ast.AST) -> dict[tuple[str, ...], _Made]:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
             mock = _mock(node.value)
             if mock is not None:
-                found.update({target: mock for one in node.targets if (target := _path(one))})
-    return {path: mock for path, mock in found.items() if bound[path] == 1 and path[:1] in found}
+                mocks.update({target: mock for receiver in node.targets if (target := _path(receiver))})
+    return {path: mock for path, mock in mocks.items() if bound[path] == 1 and path[:1] in mocks}
 
 
 def _mock(call: ast.Call) -> _Made | None:
@@ -148,28 +150,28 @@ def _mock(call: ast.Call) -> _Made | None:
 
 def _said(tree: ast.AST, made: dict[tuple[str, ...], _Made]) -> list[tuple[str, ...]]:
     """What the function says about its mocks: the paths it assigns to, and those it gives to somebody who may."""
-    found: list[tuple[str, ...]] = []
+    paths: list[tuple[str, ...]] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-            found.append(_path(node))
+            paths.append(_path(node))
         elif isinstance(node, ast.Call):
             last = _path(node.func)[-1:]
             if last in {("configure_mock",), ("attach_mock",), ("mock_add_spec",)}:
-                found.append(_path(node.func)[:1])
+                paths.append(_path(node.func)[:1])
             elif last in {("setattr",), ("object",), ("patch",)}:
-                found += [_path(argument)[:1] for argument in node.args[:1]]
-    return [path for path in found if path[:1] in made and path not in made]
+                paths += [_path(argument)[:1] for argument in node.args[:1]]
+    return [path for path in paths if path[:1] in made and path not in made]
 
 
 def _handed(tree: ast.AST) -> dict[str, int]:
     """The variables that a plain function is given, and the line where that is first done."""
-    found: dict[str, int] = {}
+    by_name: dict[str, int] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id[:1].islower():
             for argument in node.args:
                 if isinstance(argument, ast.Name):
-                    found[argument.id] = min(node.lineno, found.get(argument.id, node.lineno))
-    return found
+                    by_name[argument.id] = min(node.lineno, by_name.get(argument.id, node.lineno))
+    return by_name
 
 
 def _path(node: ast.AST) -> tuple[str, ...]:
@@ -203,7 +205,14 @@ def _color(program: Program, function: Function, mock: _Made, below: tuple[str, 
     cls = value.cls if isinstance(value, ClassObject) else None
     if not isinstance(cls, Class):
         return None
-    owner = next((one for one in program.classes.order(cls) if not isinstance(one, Class) or name in one.methods), None)
+    owner = next(
+        (
+            ancestor
+            for ancestor in program.classes.order(cls)
+            if not isinstance(ancestor, Class) or name in ancestor.methods
+        ),
+        None,
+    )
     if not isinstance(owner, Class):
         return None
     method = owner.module.function(owner.methods[name][-1])

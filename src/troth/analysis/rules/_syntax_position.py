@@ -58,12 +58,12 @@ class Standing(NamedTuple):
     @property
     def statement(self) -> ast.stmt:
         """The nearest statement around it."""
-        return next(one for one in self.around if isinstance(one, ast.stmt))
+        return next(enclosing for enclosing in self.around if isinstance(enclosing, ast.stmt))
 
     @property
     def function(self) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
         """The nearest function around it."""
-        return next((one for one in self.around if isinstance(one, _FUNCTIONS)), None)
+        return next((enclosing for enclosing in self.around if isinstance(enclosing, _FUNCTIONS)), None)
 
     def awaited(self, prefix: str = "await ", *edits: Edit) -> tuple[Edit, ...] | None:
         """The edits that put `prefix` before it, with parentheses where they are needed; None where none can await.
@@ -92,7 +92,9 @@ class Standing(NamedTuple):
     def is_awaited_later(self) -> bool:
         """Whether a variable or a container takes it that the same function awaits somewhere, or gives to who does."""
         names = self._held_by(is_container=False) | self._held_by(is_container=True)
-        return bool(names) and self.function is not None and any(_takes(one, names) for one in ast.walk(self.function))
+        return (
+            bool(names) and self.function is not None and any(_takes(node, names) for node in ast.walk(self.function))
+        )
 
     @property
     def is_collected(self) -> bool:
@@ -112,10 +114,12 @@ class Standing(NamedTuple):
             return {receiver.id} if is_put and isinstance(receiver, ast.Name) else set()
         targets = holder.targets if isinstance(holder, ast.Assign) else [getattr(holder, "target", None)]
         if is_container:
-            found = [one.value for one in targets if isinstance(one, ast.Subscript)] + (targets if depth else [])
+            containers = [target.value for target in targets if isinstance(target, ast.Subscript)] + (
+                targets if depth else []
+            )
         else:
-            found = [] if depth else targets
-        return {one.id for one in found if isinstance(one, ast.Name)}
+            containers = [] if depth else targets
+        return {container.id for container in containers if isinstance(container, ast.Name)}
 
     @property
     def binds_tighter(self) -> bool:
@@ -136,7 +140,7 @@ class Standing(NamedTuple):
         for before, child, parent, outer in zip([None, *chain], chain, chain[1:], [*chain[2:], None], strict=False):
             if isinstance(parent, ast.Lambda) and child is parent.body:
                 return None
-            if isinstance(parent, (*_FUNCTIONS, ast.ClassDef)) and any(child is one for one in parent.body):
+            if isinstance(parent, (*_FUNCTIONS, ast.ClassDef)) and any(child is statement for statement in parent.body):
                 return tuple(edits) if isinstance(parent, ast.AsyncFunctionDef) else None
             if isinstance(parent, ast.GeneratorExp):
                 if child is parent.generators[0] and before is parent.generators[0].iter:
@@ -165,8 +169,8 @@ class Standing(NamedTuple):
         end = text.find("\n", stop)
         newline = "\r\n" if text[max(end - 1, 0) : max(end, 0)] == "\r" else "\n"
         end = len(text) if end < 0 else end - len(newline) + 1
-        rest = text[stop:end].strip()
-        return None if indent.strip() or (rest and not rest.startswith("#")) else (indent, end, newline)
+        tail = text[stop:end].strip()
+        return None if indent.strip() or (tail and not tail.startswith("#")) else (indent, end, newline)
 
     def offsets(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
         """Where a node of the same file begins and ends, in characters."""
@@ -180,13 +184,13 @@ def _takes(node: ast.AST, names: set[str]) -> bool:
     if isinstance(node, ast.Await):
         return isinstance(node.value, ast.Name) and node.value.id in names
     if isinstance(node, ast.Call) and _TAKING.search(ast.unparse(node.func)):
-        arguments = (one.value if isinstance(one, ast.Starred) else one for one in node.args)
-        return any(isinstance(one, ast.Name) and one.id in names for one in arguments)
+        arguments = (arg.value if isinstance(arg, ast.Starred) else arg for arg in node.args)
+        return any(isinstance(argument, ast.Name) and argument.id in names for argument in arguments)
     if isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
         if not (isinstance(node.iter, ast.Name) and node.iter.id in names and isinstance(node.target, ast.Name)):
             return False
         body = node.body if not isinstance(node, ast.comprehension) else []
-        return any(_takes(inner, {node.target.id}) for one in body for inner in ast.walk(one))
+        return any(_takes(inner, {node.target.id}) for statement in body for inner in ast.walk(statement))
     return False
 
 
@@ -204,7 +208,7 @@ def standing(program: Program, path: str, at: At) -> Standing | None:
     node, *around = way
     assert isinstance(node, ast.expr)
     start, end = text.offset(at[0], at[1]), text.offset(at[2], at[3])
-    if any(isinstance(one, ast.JoinedStr) for one in around) and not _reads_as(text.value[start:end], node):
+    if any(isinstance(enclosing, ast.JoinedStr) for enclosing in around) and not _reads_as(text.value[start:end], node):
         return None
     return Standing(path, text, start, end, node, tuple(around))
 
@@ -248,12 +252,12 @@ def _children(node: ast.AST, line: int) -> Iterator[ast.AST]:
                     break
                 yield value[at]
         elif isinstance(value, list):
-            yield from (one for one in value if isinstance(one, ast.AST))
+            yield from (child for child in value if isinstance(child, ast.AST))
 
 
 def _first_line(statement: ast.stmt) -> int:
     decorators: Sequence[ast.expr] = getattr(statement, "decorator_list", ())
-    return min(statement.lineno, *(one.lineno for one in decorators)) if decorators else statement.lineno
+    return min(statement.lineno, *(decorator.lineno for decorator in decorators)) if decorators else statement.lineno
 
 
 def _last_line(statement: ast.stmt) -> int:

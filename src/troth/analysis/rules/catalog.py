@@ -29,28 +29,28 @@ class Entry(NamedTuple):
 def catalog() -> tuple[Entry, ...]:
     """Every rule, by code; a test holds this and the rules themselves together."""
     home = os.path.dirname(__file__)  # noqa: PTH120  some fifty files, at every start
-    found: list[Entry] = []
+    entries: list[Entry] = []
     for family in sorted(os.listdir(home)):  # noqa: PTH208
         folder = f"{home}/{family}"
         if family.startswith("_") or "." in family:
             continue
         for name in os.listdir(folder):  # noqa: PTH208
             if name.endswith(".py") and not name.startswith("_"):
-                found += _declared(f"{__package__}.{family}.{name[:-3]}", f"{folder}/{name}")
-    return tuple(sorted(found))
+                entries += _declared(f"{__package__}.{family}.{name[:-3]}", f"{folder}/{name}")
+    return tuple(sorted(entries))
 
 
 def _declared(module: str, file: str) -> list[Entry]:
     with open(file, "rb", buffering=0) as opened:  # noqa: PTH123
         text = opened.read()
-    found: list[Entry] = []
+    entries: list[Entry] = []
     at = text.find(_MARK)
     while at >= 0:
         if (match := _DECLARED.match(text, at)) is not None:
             is_default = b"default=False" not in match[3]
-            found.append(Entry(match[1].decode(), match[2].decode(), is_default, module, file))
+            entries.append(Entry(match[1].decode(), match[2].decode(), is_default, module, file))
         at = text.find(_MARK, at + 1)
-    return found
+    return entries
 
 
 def documentation_of(entry: Entry) -> str:

@@ -75,7 +75,7 @@ def all_rules() -> tuple[Rule, ...]:
         home = importlib.import_module(f"{package.__name__}.{family.name}")
         for entry in pkgutil.iter_modules(home.__path__):
             importlib.import_module(f"{home.__name__}.{entry.name}")
-    return tuple(sorted((one for rules in _declared.values() for one in rules), key=lambda r: r.code))
+    return tuple(sorted((rule for rules in _declared.values() for rule in rules), key=lambda r: r.code))
 
 
 def rules_in(module: ModuleType) -> list[Rule]:

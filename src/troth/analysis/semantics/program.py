@@ -15,22 +15,23 @@ from troth.analysis.incremental.dependencies import EVERYTHING, Answers, Reads, 
 from troth.analysis.incremental.project_queries import PARTS, QUESTIONS
 from troth.analysis.project.python_versions import ANY_PYTHON
 from troth.analysis.project.version_pins import normalized
-from troth.analysis.semantics.evidence.attribute_name_evidence import KeptAs
-from troth.analysis.semantics.evidence.callee_evidence import Evidence, counted
-from troth.analysis.semantics.evidence.receiver_evidence import Company
+from troth.analysis.semantics.incident import AWAITED, KEPT, PENDING, Incident, KeyAsked, Operand, Site
 from troth.analysis.semantics.infer.annotations import Types
 from troth.analysis.semantics.infer.argument_inference import Passed
+from troth.analysis.semantics.infer.awaitables_in_value import holds_promise
+from troth.analysis.semantics.infer.call_graph import Calling
 from troth.analysis.semantics.infer.call_results import Calls
+from troth.analysis.semantics.infer.classes import Classes
 from troth.analysis.semantics.infer.dynamic_attributes import MadeUp
 from troth.analysis.semantics.infer.evaluator import OF_FUTURES, Evaluator, Plain
 from troth.analysis.semantics.infer.function_results import Effects
+from troth.analysis.semantics.infer.judging import Judging
 from troth.analysis.semantics.infer.parameters import Parameters
 from troth.analysis.semantics.infer.pytest_fixtures import Fixtures
 from troth.analysis.semantics.infer.quick_resolve import Glance
-from troth.analysis.semantics.queries.call_graph import Calling
 from troth.analysis.semantics.resolve import library
-from troth.analysis.semantics.resolve.classes import Classes
-from troth.analysis.semantics.resolve.imports import ModuleFinder
+from troth.analysis.semantics.resolve.imports import module_finder
+from troth.analysis.semantics.resolve.name_counts import NameCounts, counted
 from troth.analysis.semantics.resolve.name_index import Index
 from troth.analysis.semantics.resolve.names import Names
 from troth.analysis.semantics.symbols import Class, Function, Module
@@ -40,14 +41,12 @@ from troth.analysis.semantics.values import (
     members_of,
     union,
 )
-from troth.analysis.semantics.walk.awaitables_in_value import holds_promise
 from troth.analysis.semantics.walk.coroutine_sinks import (
     Consumers,
 )
 from troth.analysis.semantics.walk.function_walk import Flow
-from troth.analysis.semantics.walk.incident import AWAITED, KEPT, PENDING, Incident, KeyAsked, Operand, Site
-from troth.analysis.semantics.walk.prefilter import Suspicion
-from troth.analysis.semantics.walk.prefilter_names import restored, suspected
+from troth.analysis.semantics.walk.prefilter import Prefilter
+from troth.analysis.semantics.walk.prefilter_names import collected, restored
 from troth.analysis.semantics.walk.reasons import Reasons
 
 if TYPE_CHECKING:
@@ -58,8 +57,8 @@ if TYPE_CHECKING:
     from troth.analysis.facts.model import At, Node
     from troth.analysis.incremental.counters import Holders
     from troth.analysis.incremental.saved_tables import Tables
+    from troth.analysis.semantics.infer.call_graph import Call
     from troth.analysis.semantics.queries.call_chains import Chains
-    from troth.analysis.semantics.queries.call_graph import Call
     from troth.analysis.semantics.resolve.installed_packages import Installed
     from troth.analysis.source.text import Text
 
@@ -137,7 +136,7 @@ class Program:
         self._text_of = text_of
         self._cell_of = cell_of
         self.paths = tuple(paths)
-        self.finder = ModuleFinder(paths, source_roots)
+        self.finder = module_finder(self.paths, tuple(source_roots))
         self.nowhere = Module("", "", _EMPTY, own=False)
         self._facts_of = facts_of
         self._modules: dict[str, Module] = {}
@@ -151,17 +150,17 @@ class Program:
         self.types = Types(self)
         self.classes = Classes(self)
         self.effects = Effects(self)
-        self.company = Company(self)
         self.calls = Calls(self)
         self.reasons = Reasons(self)
         self.consumers = Consumers(self)
-        self.evidence = Evidence(self)
+        self.counts = NameCounts(self)
+        self.call_sites: object | None = None  # the counter that evidence keeps here
+        self.judge: Judging = Judging()  # whoever links a program with evidence sets another
         self.calling = Calling(self)
         self.fixtures = Fixtures(self)
         self.parameters = Parameters(self)
         self.passed = Passed(self)
         self.made_up = MadeUp(self)
-        self.kept_as = KeptAs(self)
         self.glance = Glance(self)
         self._summaries: MutableMapping[Function, Summary] = self.answers()
         self.picking: Mapping[str, list[str]] | None = None
@@ -192,20 +191,20 @@ class Program:
             | None
         ) = None
         self.asked: tuple[str, ...] = tuple(paths)  # the files that the last walk was about
-        self._suspicion: Suspicion | None = None
+        self._prefilter: Prefilter | None = None
         self.unread: frozenset[str] = frozenset()  # files whose syntax is newer than this interpreter
 
     # -- modules -------------------------------------------------------------------------------------------------------
 
     def module(self, path: str) -> Module:
         """The module in that file."""
-        found = self._modules.get(path)
-        if found is None:
+        module = self._modules.get(path)
+        if module is None:
             facts = self._facts_of(path)
-            found = self._modules[path] = Module(
+            module = self._modules[path] = Module(
                 path, self.finder.name_of(path), facts or _EMPTY, log=None if self.reads is None else self.reads.log
             )
-        return found
+        return module
 
     def take_over(self, earlier: Program | None) -> None:
         """Go on with the modules of an earlier program, those whose facts are the same: they know nothing of others."""
@@ -234,10 +233,10 @@ class Program:
 
     def answers_to(self, question: str) -> MutableMapping[Any, Any]:
         """The place where the answers to one question are kept."""
-        known = self._answers.get(question)
-        if known is None:
-            known = self._answers[question] = self.answers()
-        return known
+        answer = self._answers.get(question)
+        if answer is None:
+            answer = self._answers[question] = self.answers()
+        return answer
 
     def aside(self) -> AbstractContextManager[None]:
         """Inside, what all files together say is put together; who reads it is noted under the name he asks for."""
@@ -247,19 +246,19 @@ class Program:
         """What files say of one kind (`program.parts`), by their paths, without those that say nothing of it."""
         if self.reads is not None:
             self.reads.log.append((kind,))
-        known = self._said.get(kind)
-        if known is None:
+        by_path = self._said.get(kind)
+        if by_path is None:
             part = PARTS[kind]
             then = None if self.tables is None else self.tables.get(f"part {kind}")
             if self.tables is not None and then is not None:
                 now = {self.paths[number]: facts for number, (_, facts) in self.tables.since.items()}
-                every = {path: one for path, one in then.items() if path not in now}
+                every = {path: spoken for path, spoken in then.items() if path not in now}
                 every |= {path: self._part(part, path, facts) for path, facts in now.items() if facts is not None}
             else:
                 places = ((self.paths[number], facts) for number, facts in self.all_facts())
                 every = {path: self._part(part, path, facts) for path, facts in places}
-            known = self._said[kind] = {path: every[path] for path in self.paths if every.get(path)}
-        return known
+            by_path = self._said[kind] = {path: every[path] for path in self.paths if every.get(path)}
+        return by_path
 
     def _part(self, part: Callable[[FileFacts], Any], path: str, facts: FileFacts) -> Any:
         try:
@@ -275,8 +274,8 @@ class Program:
             yield f"index {kind}", table
         for kind, parts in self._said.items():
             yield f"part {kind}", parts
-        if self._suspicion is not None:
-            yield "evidence", plain(self.evidence.holders())
+        if self._prefilter is not None:
+            yield "name counts", plain(self.counts.holders())
 
     def installed(self, dotted: str) -> Module | None:
         """The module of an installed package, read from its source."""
@@ -300,23 +299,23 @@ class Program:
 
     def summary(self, function: Function) -> Summary:
         """What a walk through `function` told; nothing while that walk is going on."""
-        known = self._summaries.get(function)
-        if known is not None:
-            return known
+        summary = self._summaries.get(function)
+        if summary is not None:
+            return summary
         if function in self._walking or len(self._walking) > _DEEPEST_FLOW:
             return Summary(None)
         if self._half_seen.get(function, 0) >= _MOST_HALF_SEEN and _is_inside(function, self._walking):
             return Summary(None)
         self._walking.add(function)
         try:
-            found = Summary(Flow(self, function).run())
+            summary = Summary(Flow(self, function).run())
         except RecursionError:  # an expression nested deeper than Python can follow: nothing is known of the function
-            found = Summary(None)
+            summary = Summary(None)
         except DamagedError:
             raise
         except Exception as error:  # noqa: BLE001  what we fail to follow must not cost the rest
             self._note_crash(function, error)
-            found = Summary(None)
+            summary = Summary(None)
         finally:
             self._walking.discard(function)
         if function in self._closing_over:
@@ -324,9 +323,9 @@ class Program:
         elif function in self._early and function not in self._again:
             self._again.add(function)  # something it asked for was not known yet: it is walked once more
         else:
-            self._summaries[function] = found
+            self._summaries[function] = summary
         self._early.discard(function)
-        return found
+        return summary
 
     def has_walked(self, function: Function) -> bool:
         """Whether the summary of `function` is at hand: whoever would look before he asks for it need not."""
@@ -346,7 +345,7 @@ class Program:
     @property
     def async_names(self) -> AbstractSet[str]:
         """The names of which something async is known, in the project or in what it imports."""
-        return set() if self._suspicion is None else self._suspicion.names
+        return set() if self._prefilter is None else self._prefilter.names
 
     def majors_behind(self, top: str) -> int:
         """By how many major versions what the project asks of a library is older than what the tables know."""
@@ -362,20 +361,22 @@ class Program:
 
         A library that has become async since is not that library.
         """
-        known = self._older.get(top)
-        if known is None:
-            known = self._older[top] = self.majors_behind(top) > 0 and not any(
+        answer = self._older.get(top)
+        if answer is None:
+            answer = self._older[top] = self.majors_behind(top) > 0 and not any(
                 f.awaited
                 for module in self.own_modules()
-                if any(one.module.partition(".")[0] == top for one in module.facts.imports if not one.level)
+                if any(
+                    imported.module.partition(".")[0] == top for imported in module.facts.imports if not imported.level
+                )
                 for f in module.facts.functions
             )
-        return known
+        return answer
 
     @property
-    def suspected(self) -> Mapping[str, frozenset[str]]:
-        """The sets of names that suspicion rests on, by what they are, before any walk."""
-        return {} if self._suspicion is None else self._suspicion.sets
+    def prefilter_names(self) -> Mapping[str, frozenset[str]]:
+        """The sets of names that the prefilter rests on, by what they are, before any walk."""
+        return {} if self._prefilter is None else self._prefilter.sets
 
     def inferred(self, function: Function) -> Value | None:
         """What a function returns (or yields), by its body."""
@@ -398,8 +399,8 @@ class Program:
 
     def assigned_in(self, function: Function, name: str, value: Node) -> Value | None:
         """What `self.name = value` in a method assigns."""
-        known = self.static(function.module, function).value(value)
-        return known if known is not None else self.summary(function).attributes.get(name)
+        assigned = self.static(function.module, function).value(value)
+        return assigned if assigned is not None else self.summary(function).attributes.get(name)
 
     def fate(self, function: Function, param: str) -> str:
         """What becomes of a promise given to that parameter: "lost", "handed over" to somebody unknown, or "kept"."""
@@ -423,11 +424,11 @@ class Program:
         if any(m.kind in {"async with", "async iteration"} for m in flow.misuses.get(site, ())):
             return "kept"  # it wants something to enter or to loop over
         incident = flow.incidents.get(((0, 0, 0, 0), "never awaited"))
-        asked = any(
+        is_checked = any(
             m.kind == "subscript" or (m.kind == "attribute" and m.text not in OF_FUTURES)
             for m in flow.misuses.get(site, ())
         )
-        if asked and incident is not None and not _looks_before(function):
+        if is_checked and incident is not None and not _looks_before(function):
             return "lost"  # no promise has what it asks for, whatever it does with it afterwards
         if incident is None or flow.exits.get(site, 0) & (KEPT | AWAITED):
             return "kept"
@@ -437,20 +438,22 @@ class Program:
 
     def prepare(self) -> None:
         """Take in what all files say about names, so that walks can begin."""
-        if self._suspicion is None:
+        if self._prefilter is None:
             with self.aside():
-                then = None if self.tables is None else self.tables.get("evidence")
+                then = None if self.tables is None else self.tables.get("name counts")
                 sets = None
                 if self.tables is not None and then is not None and self._recounted(then, self.tables):
                     sets = restored(self, self.tables)
                 else:
                     for number, facts in self.all_facts():
-                        self.evidence.count(self.paths[number], facts.functions)
+                        self.counts.count(self.paths[number], facts.functions)
                     for path in sorted(self.unread):
-                        self.evidence.count_unread(self.text(path).value)
-                self._suspicion = Suspicion(self, sets or suspected(self, list(self.own_modules())))
+                        self.counts.count_unread(self.text(path).value)
+                if sets is None and self.tables is not None:
+                    self.tables.coined.clear()
+                self._prefilter = Prefilter(self, sets or collected(self, list(self.own_modules())))
             if self.reads is not None:
-                noted(self.evidence.holders(), self.reads)
+                noted(self.counts.holders(), self.reads)
 
     def _recounted(self, then: Mapping[str, Any], tables: Tables) -> bool:
         changed = {
@@ -465,36 +468,36 @@ class Program:
             if numbers is None:
                 return None
             facts = {self.paths[number]: self._facts_of(self.paths[number]) for number in numbers}
-            return {path: counted(path, one.functions).holders() for path, one in facts.items() if one is not None}
+            return {path: counted(path, file.functions).holders() for path, file in facts.items() if file is not None}
 
-        return recounted(self.evidence.holders(), then, changed, self.places, saying)  # type: ignore[arg-type]
+        return recounted(self.counts.holders(), then, changed, self.places, saying)  # type: ignore[arg-type]
 
     def names_found(self, question: str) -> Collection[str]:
         """Names that are worked out for the whole project (`program.parts`), and may be known from an earlier run."""
-        known = self.shared.get(question)
-        if known is None:
+        names = self.shared.get(question)
+        if names is None:
             with nullcontext() if self.reads is None else self.reads.for_file(question):
-                known = frozenset(QUESTIONS[question](self))
-            self.shared[question] = known
+                names = frozenset(QUESTIONS[question](self))
+            self.shared[question] = names
         if self.reads is None:
-            return known
+            return names
         noting = self._noting.get(question)
         if noting is None:
-            noting = self._noting[question] = Words(self.reads, question, known)
+            noting = self._noting[question] = Words(self.reads, question, names)
         return noting
 
-    def is_suspect(self, function: Function) -> bool:
+    def is_chosen(self, function: Function) -> bool:
         """Whether a walk goes through that function."""
         self.prepare()
         if self.reads is not None:
             self.reads.log.append(function.module)
-        assert self._suspicion is not None
-        return self._suspicion.falls_on(function)
+        assert self._prefilter is not None
+        return self._prefilter.chooses(function)
 
     def walk(
         self, paths: Sequence[str], beyond: Mapping[str, Sequence[int]] | None = None, calling: Collection[str] = ()
     ) -> tuple[set[str], dict[str, list[int]]]:
-        """Walk through the suspect functions of `paths`; `incidents` then tells what was met.
+        """Walk through those functions of `paths` that are worth it; `incidents` then tells what was met.
 
         With `beyond`, the functions that were walked before, only others are that call one of the names in `calling`,
         which were learned since. Returned are the names of the plain functions that were found to return promises, and
@@ -502,55 +505,44 @@ class Program:
         """
         self.prepare()
         self.asked = tuple(paths) if beyond is None else ()  # else all but the promises was told of these files before
-        assert self._suspicion is not None
-        suspicion = self._suspicion
+        assert self._prefilter is not None
+        prefilter = self._prefilter
         met: list[Incident] = []
         walked: dict[str, list[int]] = {}
         returning: set[str] = set()
         skipped = {path: set(indices) for path, indices in (beyond or {}).items()}
-        left = dict.fromkeys(
+        pending = dict.fromkeys(
             module.own_function(index)
             for module in map(self.module, paths)
             for index in range(len(module._facts.functions))
             if index not in skipped.get(module.path, ())
         )
-        waiting = list(left)
+        waiting = list(pending)
         if beyond is not None:
-            waiting = [function for function in self.calling.functions_naming(calling) if function in left]
+            waiting = [function for function in self.calling.functions_naming(calling) if function in pending]
         while True:
-            seen: set[str] = set()  # in this round alone: a chain has as many rounds as it has links
+            names: set[str] = set()  # in this round alone: a chain has as many rounds as it has links
             for module, functions in groupby(waiting, key=lambda one: one.module):
                 with nullcontext() if self.reads is None else self.reads.for_file(module.path):
                     for function in functions:
-                        if not self._falls_on(suspicion, function):
+                        if not prefilter.chooses(function):
                             continue
-                        del left[function]
+                        del pending[function]
                         walked.setdefault(module.path, []).append(function.index)
                         summary = self.summary(function)
                         if not function.is_async and holds_promise(summary.returns):
-                            seen.add(function.name)
+                            names.add(function.name)
                             self.returning.setdefault(module.path, set()).add(function.name)
                         met += summary.incidents
-            returning |= seen
-            new = seen - suspicion.returners
-            if not suspicion.grow(new):
+            returning |= names
+            new = names - prefilter.returners
+            if not prefilter.grow(new):
                 break
-            waiting = [function for function in self.calling.functions_naming(new) if function in left]
+            waiting = [function for function in self.calling.functions_naming(new) if function in pending]
         self._incidents = tuple(met)
         self.walked_files = () if beyond is not None else tuple(paths)
         self.walked = {self.module(path).function(i) for path, indices in walked.items() for i in indices}
         return returning, walked
-
-    def _falls_on(self, suspicion: Suspicion, function: Function) -> bool:
-        try:
-            return suspicion.falls_on(function)
-        except RecursionError:  # what cannot be told at a glance, the walk may find
-            return True
-        except DamagedError:
-            raise
-        except Exception as error:  # noqa: BLE001  what we fail to judge must not cost the rest
-            self._note_crash(function, error)
-            return True
 
     def _note_crash(self, function: Function, error: Exception) -> None:
         if function not in self._crashes:
@@ -569,8 +561,8 @@ class Program:
         if self._by_file is None or self._by_file[0] is not self._incidents:
             incidents: dict[str, list[Incident]] = {}
             functions: dict[str, set[Function]] = {}
-            for one in self._incidents:
-                incidents.setdefault(one.site.function.module.path, []).append(one)
+            for incident in self._incidents:
+                incidents.setdefault(incident.site.function.module.path, []).append(incident)
             for function in self.walked:
                 functions.setdefault(function.module.path, set()).add(function)
             self._by_file = self._incidents, self.walked_files, self.walked, incidents, functions
@@ -579,21 +571,21 @@ class Program:
     @contextmanager
     def _asking_about(self, path: str) -> Iterator[None]:
         assert self._by_file is not None
-        whole, asked, walked, incidents, functions = self._by_file
+        whole, paths, walked, incidents, functions = self._by_file
         self.asked = (path,)
-        self.walked_files = (path,) if asked else ()
+        self.walked_files = (path,) if paths else ()
         self._incidents, self.walked = tuple(incidents.get(path, ())), functions.get(path, set())
         try:
             with nullcontext() if self.reads is None else self.reads.for_file(path):
                 yield
         finally:
-            self._incidents, self.walked_files, self.walked = whole, asked, walked
+            self._incidents, self.walked_files, self.walked = whole, paths, walked
 
     def learn(self, returning: set[str]) -> None:
         """Take in that these plain functions return promises."""
         self.prepare()
-        assert self._suspicion is not None
-        self._suspicion.grow(returning)
+        assert self._prefilter is not None
+        self._prefilter.grow(returning)
 
     def incidents(self) -> tuple[Incident, ...]:
         """Everything that went wrong with promises on the last walk."""

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from troth.analysis.facts.model import ABSTRACT, ASYNC, GENERATOR, WAITS, body_of
 from troth.analysis.facts.names import function_keys
 from troth.analysis.incremental.dependencies import Note
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, MutableMapping
+    from collections.abc import Callable, Collection, Iterator, Mapping, MutableMapping
 
     from troth.analysis.facts.model import ClassFacts, FileFacts, FunctionFacts, ImportFacts, Node, Param
 
 __all__ = ["Class", "Function", "Module"]
+
+V = TypeVar("V")
 
 _RECENT = 12  # bodies that a module keeps: a function is looked at, walked, and asked by rules, mostly in a row
 
@@ -35,6 +37,7 @@ class Module:
         "_notes",
         "_origins",
         "_packages",
+        "_recalled",
         "_scopes",
         "_stars",
         "is_package",
@@ -64,15 +67,31 @@ class Module:
         self._origins: dict[str, str] | None = None
         self._keys: list[str] | None = None
         self._packages: frozenset[str] | None = None
+        self._recalled: dict[tuple[str, int], tuple[Any, tuple[object, ...] | None]] = {}
         self._notes: dict[object, Note] = {}
         self._scopes = self._note("")  # what is noted of whoever looks into the functions of the file
 
     def _note(self, name: object) -> Note:
         """What is noted of whoever looks for a name at module level."""
-        known = self._notes.get(name)
-        if known is None:
-            known = self._notes[name] = Note((self, name))
-        return known
+        answer = self._notes.get(name)
+        if answer is None:
+            answer = self._notes[name] = Note((self, name))
+        return answer
+
+    def recalled(self, key: tuple[str, int], work: Callable[[], V]) -> V:
+        """What `work` finds out from this file alone: once, as long as the file says the same, for all programs.
+
+        What was read for it is noted again for whoever asks again.
+        """
+        log = self.log
+        value, read = self._recalled.get(key, (None, None))
+        if read is None or log is None:
+            start = 0 if log is None else len(log)
+            value = work()
+            self._recalled[key] = value, None if log is None else tuple(set(log[start:]))
+        else:
+            log.extend(read)
+        return cast("V", value)
 
     @property
     def facts(self) -> FileFacts:
@@ -83,26 +102,26 @@ class Module:
 
     def function(self, index: int) -> Function:
         """The function with this number."""
-        found = self.own_function(index)
+        own_function = self.own_function(index)
         if self.log is not None:
-            self.log.append(found)
-        return found
+            self.log.append(own_function)
+        return own_function
 
     def own_function(self, index: int) -> Function:
         """The function with this number, asked for the sake of the file itself, which needs no note."""
-        found = self._functions.get(index)
-        if found is None:
-            found = self._functions[index] = Function(self, index)
-        return found
+        function = self._functions.get(index)
+        if function is None:
+            function = self._functions[index] = Function(self, index)
+        return function
 
     def cls(self, index: int) -> Class:
         """The class with this number."""
-        found = self._classes.get(index)
-        if found is None:
-            found = self._classes[index] = Class(self, index)
+        cls = self._classes.get(index)
+        if cls is None:
+            cls = self._classes[index] = Class(self, index)
         if self.log is not None:
-            self.log.append(found)
-        return found
+            self.log.append(cls)
+        return cls
 
     def _forget(self, begun: int) -> None:
         """What was read to make a table is read by whoever looks into it, under the name he looks for."""
@@ -131,7 +150,7 @@ class Module:
 
     def mentioned(self, names: Collection[str]) -> set[str]:
         """Those of `names` that stand somewhere as a value, in a file that the index gave for them and noted."""
-        return {one for one in self._facts.mentions if one in names}
+        return {mention for mention in self._facts.mentions if mention in names}
 
     @property
     def exports(self) -> tuple[str, ...] | None:
@@ -144,7 +163,7 @@ class Module:
     def bindings(self) -> Mapping[str, list[object]]:
         """What each name at module level is bound to: functions, classes, imports, `(annotation, value)` pairs."""
         if self._bindings is None:
-            begun = 0 if self.log is None else len(self.log)
+            start = 0 if self.log is None else len(self.log)
             bindings: MutableMapping[str, list[object]] = {} if self.log is None else _Bindings(self)
             self._bindings = bindings
             facts = self._facts
@@ -160,7 +179,7 @@ class Module:
                     bindings.setdefault(imported.local, []).append(imported)
             for name, annotation, value in facts.variables:
                 bindings.setdefault(name, []).append((annotation, value))
-            self._forget(begun)
+            self._forget(start)
         return self._bindings
 
     def binds_anywhere(self, name: str) -> bool:
@@ -233,7 +252,7 @@ class Module:
     def inner(self, function: int) -> dict[str, list[Function | Class]]:
         """The functions and classes defined inside a function."""
         if self._inner is None:
-            begun = 0 if self.log is None else len(self.log)
+            start = 0 if self.log is None else len(self.log)
             self._inner = {}
             for index, f in enumerate(self._facts.functions):
                 if f.parent > 0 and f.owner == -1:
@@ -241,7 +260,7 @@ class Module:
             for index, c in enumerate(self._facts.classes):
                 if c.parent > 0 and c.outer == -1:
                     self._inner.setdefault(c.parent, {}).setdefault(c.name, []).append(self.cls(index))
-            self._forget(begun)
+            self._forget(start)
         if self.log is not None:
             self.log.append(self._scopes)
         return self._inner.get(function, {})
@@ -299,7 +318,7 @@ class Function:
     def local_names(self) -> frozenset[str]:
         """The names of its parameters, and of what it defines and imports; its variables are not among them."""
         if self._locals is None:
-            imported = [one.local for one in self.module.imports_in(self.index)]
+            imported = [item.local for item in self.module.imports_in(self.index)]
             self._locals = frozenset([*self.params, *self.module.inner(self.index), *imported])
         if self.module.log is not None:
             self.module.log.append(self.module._scopes)
@@ -324,13 +343,13 @@ class Function:
                 self._note = Note(("body", self))
             self.module.log.append(self._note)
         recent = self.module.recent
-        known = recent.get(self.index)
-        if known is None:
-            known = body_of(self.facts)
+        answer = recent.get(self.index)
+        if answer is None:
+            answer = body_of(self.facts)
             if len(recent) == _RECENT:
                 del recent[next(iter(recent))]
-            recent[self.index] = known
-        return known
+            recent[self.index] = answer
+        return answer
 
     @property
     def params(self) -> dict[str, Param]:

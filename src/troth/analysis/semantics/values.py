@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from troth.analysis.facts.model import Node
+    from troth.analysis.semantics.incident import Site
     from troth.analysis.semantics.resolve.library import LibraryClass, LibraryFunction
     from troth.analysis.semantics.symbols import Class, Function, Module
-    from troth.analysis.semantics.walk.incident import Site
 
 __all__ = [
     "NONE",
@@ -264,8 +264,8 @@ def union(values: Iterable[Value | None]) -> Value | None:
     members: list[Value | None] = []
     for value in values:
         for member in value.members if type(value) is Union else (value,):
-            for other in members:  # plain loops: this is asked for nearly every value
-                if member is other or (type(member) is type(other) and _same(member, other)):
+            for later in members:  # plain loops: this is asked for nearly every value
+                if member is later or (type(member) is type(later) and _same(member, later)):
                     break
             else:
                 members.append(member)

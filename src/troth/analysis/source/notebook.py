@@ -43,8 +43,6 @@ def read_notebook(data: bytes) -> Notebook:
     numbers stay as they are.
     """
     document = _document(data)
-    if document is None:
-        raise ValueError("not a valid notebook: it has no list of cells")
     if not _is_python(document):
         return Notebook("", ())
     cells = [_code_of(cell) for cell in _code_cells(document)]
@@ -62,20 +60,27 @@ def read_notebook(data: bytes) -> Notebook:
 
 def code_cells(data: bytes) -> list[str]:
     """The texts of a notebook's code cells as they are, in order; none if it is no notebook."""
-    document = _document(data)
-    return [] if document is None else [_text_of(cell) for cell in _code_cells(document)]
+    try:
+        return [_text_of(cell) for cell in _code_cells(_document(data))]
+    except ValueError:
+        return []
 
 
-def _document(data: bytes) -> dict[str, object] | None:
+def _document(data: bytes) -> dict[str, object]:
+    """What the JSON holds; a ValueError that says why where it is no notebook."""
     import json
 
     try:
         document = json.loads(data)
-    except (ValueError, RecursionError):
-        return None
+    except json.JSONDecodeError as error:
+        raise ValueError(f"invalid JSON at line {error.lineno}, column {error.colno}") from error
+    except UnicodeDecodeError as error:
+        raise ValueError("it is not UTF-8") from error
+    except RecursionError as error:
+        raise ValueError("its JSON is nested too deeply") from error
     if isinstance(document, dict) and isinstance(document.get("cells", document.get("worksheets")), list):
         return document
-    return None
+    raise ValueError("it has no list of cells")
 
 
 def _code_cells(document: dict[str, object]) -> Iterator[dict[str, object]]:

@@ -60,7 +60,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="WHERE",
         help="with --to async: plain functions or modules that run the coroutine; auto: all that have to stay plain",
     )
-    add("--run-with", choices=("asyncio.run", "bridge.run"), help="the function that runs the coroutine there")
+    add(
+        "--run-with",
+        choices=("asyncio.run", "trio.run", "anyio.run", "bridge.run"),
+        help="the function that runs the coroutine there (default: that of the library that the project waits with)",
+    )
+    add("--properties", action="store_true", help="with --to async: a property becomes a method, `await x.size()`")
     add(
         "--decide",
         metavar="FILE",
@@ -104,10 +109,11 @@ def run(args: argparse.Namespace) -> int:
         words(args.methods or []),
         args.cascade,
         tuple(_target(target, cwd, root) for target in args.boundary or ()),
-        args.run_with or ("bridge.run" if "auto" in (args.boundary or ()) else "asyncio.run"),
+        args.run_with,
         None if args.coverage is None else cwd / args.coverage,
         tuple(_inner(path, cwd, root) for path in args.scope or ()),
         _decisions(args.decide),
+        args.properties,
         args.needless,
     )
     if args.to is None and not args.needless:

@@ -7,7 +7,7 @@ from typing import Any
 
 from lsprotocol import types
 
-from troth.analysis.semantics.queries.call_graph import Call
+from troth.analysis.semantics.infer.call_graph import Call
 from troth.analysis.semantics.symbols import Function
 from troth.lsp.features.symbols import call_at, callers_of, color_of_function, function_around, function_on, targets
 from troth.lsp.sessions.places import Places

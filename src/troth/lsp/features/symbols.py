@@ -8,7 +8,7 @@ from typing import NamedTuple
 from troth.analysis.facts.model import At
 from troth.analysis.findings import Reason
 from troth.analysis.semantics import Program
-from troth.analysis.semantics.queries.call_graph import Call
+from troth.analysis.semantics.infer.call_graph import Call
 from troth.analysis.semantics.resolve.library import LibraryFunction
 from troth.analysis.semantics.symbols import Class, Function, Module
 from troth.analysis.semantics.values import (

@@ -5,7 +5,6 @@ Everything here is done by the thread of the worker.
 
 from __future__ import annotations
 
-import gc
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -66,7 +65,6 @@ class Checker:
         self._prepared: Prepared | None = None
         self._reported: tuple[Prepared, Reported] | None = None
         self._differed: set[Path] = set()
-        self._is_frozen = False
 
     def list_again(self, request: Request | None = None) -> None:
         """Files may have come or gone, or settings may have changed: the next look lists them anew."""
@@ -93,7 +91,7 @@ class Checker:
         report = check(prepared, progress, self.memory, hurry=is_quick, reported=self._question(prepared))
         warm = self.memory.kept
         assert warm is not None
-        is_settled = not is_quick or not self.memory.owed
+        is_settled = not is_quick  # it has not looked at the disk
         broken = frozenset(path for path, facts in warm.facts.items() if isinstance(facts, Problem))
         return Look(report, prepared, prepared.overlay, warm.stamps, is_settled, broken)
 
@@ -139,19 +137,6 @@ class Checker:
         if question is None or question[0].scope is not prepared.scope or question[0].request is not prepared.request:
             question = self._reported = prepared, Reported(prepared)
         return question[1]
-
-    def tidy(self) -> None:
-        """Collect the garbage of the last looks, while nobody waits; what the first one made is never looked at.
-
-        The collector itself is off: it would stop an answer for longer than the answer takes.
-        """
-        if not self._is_frozen:
-            self._is_frozen = True
-            gc.disable()
-            gc.collect()
-            gc.freeze()
-        else:
-            gc.collect(1)  # programs of looks that are over; what has lived longer is what is kept
 
 
 def _relative(path: Path, root: Path) -> str | None:

@@ -26,6 +26,7 @@ __all__ = ["Answer", "OutdatedError", "Session", "UnavailableError"]
 T = TypeVar("T")
 _log = logging.getLogger("troth.lsp")
 _QUIET = 0.03  # seconds without a keystroke, before what depends on the last one is looked at
+_PAUSE = 0.2  # seconds without a keystroke, before garbage is collected
 
 
 class OutdatedError(Exception):
@@ -128,7 +129,7 @@ class Session:
             beginning = asyncio.create_task(self.progress.begin())
             beginning.add_done_callback(lambda task: task.cancelled() or task.exception())
         while True:
-            await self._wake.wait()
+            await self._wait_for_change()
             self._wake.clear()
             generation = self._generation
             try:
@@ -140,6 +141,16 @@ class Session:
                 self.checker.forget()
                 self._fail(generation, "Troth has a bug here; its log has the details.")
 
+    async def _wait_for_change(self) -> None:
+        """Wait for the next change; in a pause, or where much has come together, collect garbage first."""
+        collector = self._worker.collector
+        if not collector.is_due:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), _PAUSE)
+                return
+        await self._worker.do(collector.collect)
+        await self._wake.wait()
+
     async def _check(self, generation: int) -> None:
         for hurry in (True, False):
             buffers = self._buffers()
@@ -147,7 +158,7 @@ class Session:
             look = await self._worker.do(partial(self.checker.look, buffers, hurry=hurry, progress=self.progress))
             is_stale = generation != self._generation
             _log.info(
-                "checked %s: %d findings, %d files walked, %.1f ms, %.1f ms of CPU%s%s",
+                "checked %s: %d findings in %d files, %.1f ms, %.1f ms of CPU%s%s",
                 self.folder,
                 len(look.report.findings),
                 look.report.checked,
@@ -161,7 +172,6 @@ class Session:
             self.problem = ""
             self._take(Answer(generation, look))
             if look.is_settled:
-                await self._worker.do(self.checker.tidy)
                 return
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), _QUIET)

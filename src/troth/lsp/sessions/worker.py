@@ -11,6 +11,8 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
+from troth.lsp.sessions.collector import Collector
+
 __all__ = ["Worker"]
 
 T = TypeVar("T")
@@ -20,6 +22,7 @@ class Worker:
     """A queue of work and the thread that does it."""
 
     def __init__(self) -> None:
+        self.collector = Collector()
         self._waiting: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
 

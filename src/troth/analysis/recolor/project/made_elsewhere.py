@@ -5,7 +5,7 @@ import ast
 from troth.analysis.recolor.project.resolve import looked_up
 from troth.analysis.recolor.project.tree import Definition, Tree, is_bound_around, own_nodes
 from troth.analysis.recolor.project.workspace import Workspace
-from troth.analysis.semantics.queries.call_graph import names_of
+from troth.analysis.semantics.infer.call_graph import names_of
 from troth.analysis.semantics.resolve.library import LibraryClass
 from troth.analysis.semantics.symbols import Class, Function
 from troth.analysis.semantics.values import members_of
@@ -34,6 +34,12 @@ _EMPTY = frozenset({"builtins.object", "abc.ABC", "typing.Generic", "typing.Prot
 _GIVING_BACK = frozenset(
     {"get", "pop", "setdefault", "popitem", "popleft", "__getitem__", "__enter__", "enter_context"}
 )
+# What objects of the standard library hold is theirs in these fields; others may hold what somebody put there.
+_OWN_FIELDS = frozenset({
+    "stdout", "stderr", "stdin", "returncode", "path", "netloc", "query", "scheme", "fragment", "hostname",
+    "name", "stem", "suffix", "suffixes", "parent", "parents", "parts", "year", "month", "day", "hour", "minute",
+    "second", "microsecond", "string", "pattern", "hex",
+})  # fmt: skip
 _DEEPEST = 4  # variables that stand for one another
 
 
@@ -47,29 +53,73 @@ def is_made_elsewhere(
     if isinstance(node, _LITERALS) or (isinstance(node, ast.Attribute) and node.attr in _OF_EVERYTHING):
         return True
     if isinstance(node, ast.Call):
-        value = looked_up(workspace, tree, node.func, caller)
-        if value is None and isinstance(node.func, ast.Attribute):  # a method of what was made elsewhere
-            return node.func.attr not in _GIVING_BACK and is_made_elsewhere(
-                workspace, tree, node.func.value, caller, depth
-            )
-        if value is None and isinstance(node.func, ast.Name):
-            return node.func.id in _BUILTINS and not is_bound_around(tree, node.func)
-        return all(_is_making(list(names_of(one))) for one in members_of(value))
-    if depth > _DEEPEST or caller is None or (where := workspace.definition(caller)) is None:
+        return _is_call_elsewhere(workspace, tree, node, caller, depth)
+    if depth > _DEEPEST:
+        return False
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Call):  # `urlsplit(x).path`
+        return node.attr in _OWN_FIELDS and is_made_elsewhere(workspace, tree, node.value, caller, depth + 1)
+    if isinstance(node, ast.Name) and not is_bound_around(tree, node):
+        return _is_global_made_elsewhere(workspace, tree, node.id, depth)
+    if caller is None or (where := workspace.definition(caller)) is None:
         return False
     if isinstance(node, ast.Name):
-        made = [_bound_to(tree, one) for one in own_nodes(where[1]) if _stores(one, node.id)]
-        return bool(made) and all(
-            one is not None and is_made_elsewhere(workspace, tree, one, caller, depth + 1) for one in made
+        assigned = [_bound_to(tree, part) for part in own_nodes(where[1]) if _stores(part, node.id)]
+        return bool(assigned) and all(
+            value is not None and is_made_elsewhere(workspace, tree, value, caller, depth + 1) for value in assigned
         )
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
         return _is_field_made_elsewhere(workspace, node.attr, caller, depth)
     return False
 
 
+def _is_call_elsewhere(workspace: Workspace, tree: Tree, node: ast.Call, caller: Function | None, depth: int) -> bool:
+    """Whether a call gives what the standard library has made."""
+    value = looked_up(workspace, tree, node.func, caller)
+    if value is not None:
+        return all(_is_making(list(names_of(member))) for member in members_of(value))
+    if isinstance(node.func, ast.Name):
+        return node.func.id in _BUILTINS and not is_bound_around(tree, node.func)
+    if not isinstance(node.func, ast.Attribute):
+        return False
+    if _is_of_module(tree, node.func):
+        return True
+    # A method of what was made elsewhere.
+    return node.func.attr not in _GIVING_BACK and is_made_elsewhere(workspace, tree, node.func.value, caller, depth)
+
+
+def _is_of_module(tree: Tree, node: ast.Attribute) -> bool:
+    """Whether a dotted name begins with a module that makes things of its own, as an import at the top says."""
+    root: ast.expr = node
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    if not isinstance(root, ast.Name) or is_bound_around(tree, root):
+        return False
+    for statement in tree.module.body:
+        if not isinstance(statement, ast.Import | ast.ImportFrom):
+            continue
+        for alias in statement.names:
+            if (alias.asname or alias.name.partition(".")[0]) == root.id:
+                if isinstance(statement, ast.Import):
+                    return alias.name.partition(".")[0] in _MAKING
+                return not statement.level and (statement.module or "").partition(".")[0] in _MAKING
+    return False
+
+
+def _is_global_made_elsewhere(workspace: Workspace, tree: Tree, name: str, depth: int) -> bool:
+    """Whether a variable of the module is set at its top only, to what was made elsewhere."""
+    nodes = list(ast.walk(tree.module))
+    if any(isinstance(node, ast.Global) and name in node.names for node in nodes):
+        return False
+    stored = [node for node in nodes if _stores(node, name) and tree.around(node) is tree.module]
+    values = [_bound_to(tree, node) for node in stored]
+    return bool(values) and all(
+        value is not None and is_made_elsewhere(workspace, tree, value, None, depth + 1) for value in values
+    )
+
+
 def _is_field_made_elsewhere(workspace: Workspace, name: str, method: Function, depth: int) -> bool:
     """Whether everything that the methods of the class and its bases put into the field was made elsewhere."""
-    made: list[tuple[Tree, ast.expr | None, Function | None]] = []
+    assigned: list[tuple[Tree, ast.expr | None, Function | None]] = []
     for cls in workspace.program.classes.order(method.owner) if method.owner is not None else ():
         tree = workspace.tree(cls.module.path) if isinstance(cls, Class) else None
         if tree is None:
@@ -77,15 +127,20 @@ def _is_field_made_elsewhere(workspace: Workspace, name: str, method: Function, 
                 continue
             return False  # a base that is not known may put anything there
         assert isinstance(cls, Class)
-        for one in ast.walk(tree.module):
-            if isinstance(one, ast.Attribute) and one.attr == name and isinstance(one.ctx, ast.Store):
-                around = tree.around(one)
+        for node in ast.walk(tree.module):
+            if isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Store):
+                around = tree.around(node)
                 inside = workspace.function(tree, around) if isinstance(around, Definition) else None
                 if inside is not None and inside.owner is cls:
-                    made.append((tree, _bound_to(tree, one), inside))
-    real = [one for one in made if not (isinstance(one[1], ast.Constant) and one[1].value is None)]
+                    assigned.append((tree, _bound_to(tree, node), inside))
+    real = [
+        assignment
+        for assignment in assigned
+        if not (isinstance(assignment[1], ast.Constant) and assignment[1].value is None)
+    ]
     return bool(real) and all(
-        one is not None and is_made_elsewhere(workspace, tree, one, inside, depth + 1) for tree, one, inside in real
+        value is not None and is_made_elsewhere(workspace, tree, value, inside, depth + 1)
+        for tree, value, inside in real
     )
 
 
@@ -105,5 +160,5 @@ def _bound_to(tree: Tree, target: ast.AST) -> ast.expr | None:
 
 def _is_making(names: list[str]) -> bool:
     return bool(names) and all(
-        one.partition(".")[0] in _MAKING or one.removeprefix("builtins.") in _BUILTINS for one in names
+        name.partition(".")[0] in _MAKING or name.removeprefix("builtins.") in _BUILTINS for name in names
     )

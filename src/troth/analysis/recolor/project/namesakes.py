@@ -22,7 +22,7 @@ from troth.analysis.semantics.values import (
     members_of,
 )
 
-__all__ = ["fitting", "has_name_alone", "is_never_ours", "may_be_derived"]
+__all__ = ["fitting", "has_name_alone", "is_never_ours", "may_be_derived", "may_follow"]
 
 _KEEPS_PARAMETERS = frozenset({"staticmethod", "classmethod", "abstractmethod", "override", "final", "overload"})
 _SHORTEST = 8  # characters of a name that hardly another library has by chance; with an underscore two fewer
@@ -39,12 +39,12 @@ def fitting(
     """
     is_bare = isinstance(node.func, ast.Name)
     return [
-        one
-        for one in functions
-        if (one.owner is None if is_bare else one.parent is None)
+        function
+        for function in functions
+        if (function.owner is None if is_bare else function.parent is None)
         and not (is_bare and is_scoped)
-        and _takes(one, node)
-        and (is_bare or one.owner is not None or _root(node.func) in imported)
+        and _takes(function, node)
+        and (is_bare or function.owner is not None or _root(node.func) in imported)
     ]
 
 
@@ -56,9 +56,11 @@ def _root(callee: ast.expr) -> str:
 
 
 def _takes(function: Function, node: ast.Call) -> bool:
-    if any(decorator_name(one) not in _KEEPS_PARAMETERS for one in function.facts.decorators):
+    if any(decorator_name(decorator) not in _KEEPS_PARAMETERS for decorator in function.facts.decorators):
         return True  # the decorator may have made something else of it
-    if any(isinstance(one, ast.Starred) for one in node.args) or any(one.arg is None for one in node.keywords):
+    if any(isinstance(argument, ast.Starred) for argument in node.args) or any(
+        keyword.arg is None for keyword in node.keywords
+    ):
         return True
     params = list(function.facts.params)
     is_method = function.owner is not None and not function.decorated_with("staticmethod")
@@ -68,15 +70,15 @@ def _takes(function: Function, node: ast.Call) -> bool:
         if word[:1].isupper() and not function.decorated_with("classmethod"):
             return True  # `Store.save(store)`: the object may be given by hand
         params = params[1:]
-    kinds = {one[3] for one in params}
-    given = {one.arg for one in node.keywords}
-    by_place = [one for one in params if one[3] in {"", "/"}]
+    kinds = {parameter[3] for parameter in params}
+    keywords = {keyword.arg for keyword in node.keywords}
+    by_place = [parameter for parameter in params if parameter[3] in {"", "/"}]
     if len(node.args) > len(by_place) and "*" not in kinds:
         return False
-    if "**" not in kinds and not given <= {one[0] for one in params if one[3] in {"", "="}}:
+    if "**" not in kinds and not keywords <= {parameter[0] for parameter in params if parameter[3] in {"", "="}}:
         return False
-    left = [*by_place[len(node.args) :], *(one for one in params if one[3] == "=")]
-    return all(one[2] is not None or one[0] in given for one in left)
+    unfilled = [*by_place[len(node.args) :], *(parameter for parameter in params if parameter[3] == "=")]
+    return all(parameter[2] is not None or parameter[0] in keywords for parameter in unfilled)
 
 
 def is_never_ours(program: Program, base: Value | None, functions: Iterable[Function]) -> bool:
@@ -84,32 +86,43 @@ def is_never_ours(program: Program, base: Value | None, functions: Iterable[Func
 
     What is annotated with a class of a library may be an object of a class of the project that derives from it.
     """
-    members = [one for one in members_of(base) if not isinstance(one, Nothing)]
+    members = [member for member in members_of(base) if not isinstance(member, Nothing)]
     derived = _library_bases(program, functions)
-    return bool(members) and all(_is_foreign(program, one, derived) for one in members)
+    return bool(members) and all(_is_foreign(program, member, derived) for member in members)
+
+
+def may_follow(program: Program, cls: Class, functions: Iterable[Function]) -> bool:
+    """Whether `super()` in a class may mean one of `functions`: its owner stands behind the class in some order."""
+    owners = {function.owner for function in functions}
+    for derived in (cls, *program.classes.children(cls)):
+        order = program.classes.order(derived)
+        if cls in order and owners.intersection(order[order.index(cls) + 1 :]):
+            return True
+    return False
 
 
 def may_be_derived(program: Program, base: Value | None, functions: Iterable[Function]) -> bool:
     """Whether a receiver is of a class of a library from which the owner of one of `functions` derives."""
     derived = _library_bases(program, functions) - {"object"}
-    known = [one for one in members_of(base) if isinstance(one, External | Builtin | Instance)]
+    classes = [member for member in members_of(base) if isinstance(member, External | Builtin | Instance)]
     return any(
-        not (isinstance(one, Instance) and isinstance(one.cls, Class)) and not _is_foreign(program, one, derived)
-        for one in known
+        not (isinstance(member, Instance) and isinstance(member.cls, Class))
+        and not _is_foreign(program, member, derived)
+        for member in classes
     )
 
 
 def _library_bases(program: Program, functions: Iterable[Function]) -> set[str]:
     """The last names of all classes of libraries that the owners of `functions` derive from."""
-    found: set[str] = set()
-    for owner in {one.owner for one in functions if one.owner is not None}:
+    base_names: set[str] = set()
+    for owner in {function.owner for function in functions if function.owner is not None}:
         for cls in program.classes.order(owner):
             if isinstance(cls, LibraryClass):
-                found.add(cls.name)
+                base_names.add(cls.name)
             elif isinstance(cls, Class):
-                bases = (one[1] if one[0] == "index" else one for one in cls.facts.bases)
-                found.update(last_name(one) or "?" for one in bases)
-    return found
+                bases = (base[1] if base[0] == "index" else base for base in cls.facts.bases)
+                base_names.update(last_name(base) or "?" for base in bases)
+    return base_names
 
 
 def _is_foreign(program: Program, base: Value | None, derived: Collection[str]) -> bool:
@@ -127,8 +140,8 @@ def _is_foreign(program: Program, base: Value | None, derived: Collection[str]) 
         return base.cls.name not in derived
     order = program.classes.order(base.cls)
     return bool(order) and all(
-        one is not None and not (isinstance(one, Class) and {"__getattr__", "__getattribute__"} & one.methods.keys())
-        for one in order
+        base is not None and not (isinstance(base, Class) and {"__getattr__", "__getattribute__"} & base.methods.keys())
+        for base in order
     )
 
 
@@ -152,4 +165,4 @@ def has_name_alone(workspace: Workspace, name: str, functions: Collection[Functi
 
 
 def _at_places(functions: Collection[Function], name: str) -> Sequence[tuple[str, int]]:
-    return sorted({one.place for one in functions if one.name == name})
+    return sorted({function.place for function in functions if function.name == name})

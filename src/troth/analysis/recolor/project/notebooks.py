@@ -23,7 +23,7 @@ def _string(raw: str, at: int) -> tuple[str, int]:
 def notebook_view(path: str, raw: str) -> View | None:
     """The notebook's code; None where it is no notebook of the present format."""
     try:
-        cells = [list(one) for one in _cells(raw)]
+        cells = [list(cell) for cell in _cells(raw)]
     except (ValueError, IndexError):
         return None  # no JSON
     text = "\n".join(_python("".join(char for char, _ in cell)) for cell in cells) + "\n"

@@ -13,7 +13,7 @@ def left_in_text(workspace: Workspace, names: Collection[str], to: Color) -> tup
     """The lines of pages, docstrings and comments that may need a change by hand."""
     words = "|".join(map(re.escape, sorted(names)))
     pattern = re.compile(rf"\bawait\s[^#\n]*?\b(?:{words})\s*\(" if to == "sync" else rf"\.(?:{words})\s*\(")
-    found: list[Listed] = []
+    places: list[Listed] = []
     judged: dict[str, set[int]] = {}
     for name, view in workspace.views.items():
         if not pattern.search(view.text):
@@ -38,5 +38,5 @@ def left_in_text(workspace: Workspace, names: Collection[str], to: Color) -> tup
             if number not in judged.get(path, ()) and pattern.search(line):
                 if to == "async" and "await " in line:
                     continue
-                found.append(Listed(path, number, line.strip(), "text that cannot be read as Python"))
-    return tuple(found)
+                places.append(Listed(path, number, line.strip(), "text that cannot be read as Python"))
+    return tuple(places)

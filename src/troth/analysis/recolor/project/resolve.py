@@ -28,11 +28,14 @@ def looked_up(
     where = workspace.definition(caller)
     if not isinstance(node, ast.Name) or where is None:
         return None
-    found: list[Value | None] = []
-    for one in own_nodes(where[1]):
-        if isinstance(one, ast.Name) and one.id == node.id and isinstance(one.ctx, ast.Store):
-            statement = tree.parent(one)
-            if not isinstance(statement, ast.Assign) or one not in statement.targets:
-                return None  # bound by a loop, a `with` or in parts
-            found.append(looked_up(workspace, tree, statement.value, caller, depth + 1))
-    return None if any(one is None for one in found) else union(found)
+    values: list[Value | None] = []
+    for part in own_nodes(where[1]):
+        if isinstance(part, ast.Name) and part.id == node.id and isinstance(part.ctx, ast.Store):
+            statement = tree.parent(part)
+            if isinstance(statement, ast.Assign) and part in statement.targets:
+                values.append(looked_up(workspace, tree, statement.value, caller, depth + 1))
+            elif isinstance(statement, ast.For | ast.comprehension) and statement.target is part:
+                values.append(scope.iterated(looked_up(workspace, tree, statement.iter, caller, depth + 1)))
+            else:
+                return None  # bound by a `with` or in parts
+    return None if not values or any(value is None for value in values) else union(values)

@@ -2,12 +2,15 @@
 
 import ast
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from troth.analysis.recolor.project.file_lookup import FileLookup, whose_is
+from troth.analysis.recolor.project.entries import entries, is_entering, whose_entry
+from troth.analysis.recolor.project.file_lookup import FileLookup, Whose, whose_is
 from troth.analysis.recolor.project.mention import Mention
+from troth.analysis.recolor.project.name_pattern import PUT_TOGETHER
 from troth.analysis.recolor.project.namesakes import has_name_alone
+from troth.analysis.recolor.project.property_reads import is_property, matched, property_reads, whose_property
 from troth.analysis.recolor.project.tree import Tree
 from troth.analysis.recolor.project.workspace import Workspace
 from troth.analysis.recolor.reach.callbacks import Taker, taker_of
@@ -17,13 +20,15 @@ from troth.analysis.semantics.values import External
 
 __all__ = ["Mention", "Site", "Sites", "find_sites"]
 
+_ENTERED = re.compile(r"\bwith\b|\benter_context\b")
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Site:
     """One call. `caller` is the function it stands in, None at module level or in a class body."""
 
     tree: Tree
-    node: ast.Call
+    node: ast.expr  # a call, or the read of a property that becomes a method
     name: str
     use: Use
     caller: Function | None
@@ -44,7 +49,13 @@ class Site:
     @property
     def text(self) -> str:
         """The callee as written."""
-        return ast.unparse(self.node.func)
+        return ast.unparse(self.node.func if isinstance(self.node, ast.Call) else self.node)
+
+    @property
+    def call(self) -> ast.Call:
+        """The call; properties are read nowhere where this is asked."""
+        assert isinstance(self.node, ast.Call)
+        return self.node
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,46 +70,109 @@ class Sites:
 
 def find_sites(workspace: Workspace, functions: Collection[Function]) -> Sites:
     """Every place in the workspace that calls or mentions one of `functions`."""
-    wanted = frozenset(functions)
-    if not wanted:
+    subjects = frozenset(functions)
+    if not subjects:
         return Sites((), (), (), ())
-    names = {one.name for one in wanted}
+    names = {function.name for function in subjects}
     pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(names)))})\b")
-    found: dict[str, list[Site]] = {"ours": [], "unknown": [], "mixed": [], "other": []}
+    by_owner: dict[str, list[Site]] = {"ours": [], "unknown": [], "mixed": [], "other": []}
     mentions: list[Mention] = []
-    alone = _Alone(workspace, wanted)
+    alone = _Alone(workspace, subjects)
+    entering = [function for function in subjects if is_entering(function)]
+    properties = [function for function in subjects if is_property(function)]
+    methods = {function.name for function in subjects if not is_property(function)}
     for name, view in sorted(workspace.views.items()):
-        if not pattern.search(view.text):
+        is_named = pattern.search(view.text) is not None
+        may_enter = bool(entering) and view.kind in {"code", "notebook"} and _ENTERED.search(view.text) is not None
+        if not is_named and not may_enter and not PUT_TOGETHER.search(view.text):
             continue
         tree = workspace.tree(name)
         if tree is None:
             continue
-        looked = FileLookup(workspace, tree, names)
-        for node in list(tree.calls.values()):
-            last = looked.named(node.func)
-            if last in names:
-                value = looked.callee(node)
-                whose, ours = whose_is(value, wanted)
-                by_name = False
-                if whose == "other" and looked.may_be_derived(node, value, wanted):
-                    whose = "unknown"
-                if whose == "unknown" and view.kind in {"code", "notebook"}:
-                    meant = looked.meant(node, wanted)
-                    if not meant:
-                        whose = "other"
-                    elif alone.of(last):
-                        whose, ours, by_name = "ours", tuple(meant), True
-                if whose == "other" and view.kind in {"markdown", "docstring"} and isinstance(value, External):
-                    whose = "unknown"  # a page may name the package by another name than the project has it
-                caller = looked.caller(node)
-                use = use_of(tree, node, looked.calls)
-                handed = use.outer if isinstance(use.outer, ast.Lambda) else None
-                taker = taker_of(tree, handed, looked.all_calls(handed)) if handed is not None else None
-                site = Site(tree, node, last, use, caller, ours, taker, by_name)
-                found[whose].append(site)
-        mentions += [*looked.mentions(wanted), *looked.looked_up_by_name(wanted)]
-    calls, unknown, mixed = (tuple(sorted(found[one], key=_order)) for one in ("ours", "unknown", "mixed"))
+        looked = FileLookup(workspace, tree, names, {function.name for function in properties} - methods)
+        for whose, site in (
+            *(_entries(workspace, looked, tree, entering) if may_enter else ()),
+            *(_reads(workspace, looked, tree, properties, alone) if is_named and properties else ()),
+            *(_calls(looked, tree, subjects, methods, alone) if is_named else ()),
+        ):
+            by_owner[whose].append(site)
+        mentions += [*(looked.mentions(subjects) if is_named else ()), *looked.looked_up_by_name(subjects)]
+    calls, unknown, mixed = (tuple(sorted(by_owner[whose], key=_order)) for whose in ("ours", "unknown", "mixed"))
     return Sites(calls, unknown, mixed, tuple(mentions))
+
+
+def _calls(
+    looked: FileLookup, tree: Tree, subjects: Collection[Function], methods: Collection[str], alone: "_Alone"
+) -> Iterator[tuple[Whose, Site]]:
+    """Where functions are called."""
+    for node in list(tree.calls.values()):
+        last = looked.named(node.func)
+        if last not in methods:
+            continue
+        value = looked.callee(node)
+        whose, ours = whose_is(value, subjects)
+        by_name = False
+        if whose == "other" and looked.may_be_derived(node, value, subjects):
+            whose = "unknown"
+        if whose == "unknown" and (below := looked.in_derived(node.func)):
+            ours = tuple(function for function in below if function in subjects)
+            whose = "other" if not ours else "ours" if len(ours) == len(below) else "mixed"
+        elif whose == "unknown" and tree.view.kind in {"code", "notebook"}:
+            meant = looked.meant(node, subjects)
+            if not meant:
+                whose = "other"
+            elif alone.of(last):
+                whose, ours, by_name = "ours", tuple(meant), True
+        if whose == "other" and tree.view.kind in {"markdown", "docstring"} and isinstance(value, External):
+            whose = "unknown"  # a page may name the package by another name than the project has it
+        yield whose, _site(looked, tree, node, last, ours, by_name=by_name)
+
+
+def _site(
+    looked: FileLookup, tree: Tree, node: ast.expr, name: str, ours: tuple[Function, ...], *, by_name: bool
+) -> Site:
+    use = use_of(tree, node, looked.calls)
+    handed = use.outer if isinstance(use.outer, ast.Lambda) else None
+    taker = taker_of(tree, handed, looked.all_calls(handed)) if handed is not None else None
+    return Site(tree, node, name, use, looked.caller(node), ours, taker, by_name)
+
+
+def _entries(
+    workspace: Workspace, looked: FileLookup, tree: Tree, entering: Collection[Function]
+) -> Iterator[tuple[Whose, Site]]:
+    """Where objects are entered that are entered by `async with` from now on."""
+    for node, outer in entries(tree):
+        value = looked.value(node)
+        is_other, is_unknown, ours = whose_entry(workspace.program, value, entering)
+        whose: Whose = ("mixed" if is_other or is_unknown else "ours") if ours else "other" if is_other else "unknown"
+        if whose == "unknown" and (not is_unknown or (value is None and looked.is_made_elsewhere(node))):
+            whose = "other"
+        use = Use("managed", outer, "" if isinstance(outer, ast.With) else ast.unparse(outer).partition("(")[0])
+        yield whose, Site(tree, node, "__enter__", use, looked.caller(node), tuple(ours))
+
+
+def _reads(
+    workspace: Workspace, looked: FileLookup, tree: Tree, properties: Collection[Function], alone: "_Alone"
+) -> Iterator[tuple[Whose, Site]]:
+    """Where properties that become methods are read."""
+    if tree.view.kind not in {"code", "notebook"}:
+        return
+    names = {function.name for function in properties}
+    for pattern, name in matched(tree, names):
+        namesakes = tuple(function for function in properties if function.name == name)
+        yield "mixed", _site(looked, tree, pattern, name, namesakes, by_name=False)  # a pattern calls nothing
+    for node in property_reads(tree, names):
+        base = looked.value(node.value)
+        is_other, is_unknown, ours = whose_property(workspace.program, base, node.attr, properties)
+        namesakes = tuple(function for function in properties if function.name == node.attr)
+        whose: Whose = ("mixed" if is_other or is_unknown else "ours") if ours else "other" if is_other else "unknown"
+        by_name = False
+        if not ours and not is_other and base is None:
+            if looked.is_of_another(node, namesakes):
+                whose = "other"
+            elif alone.of(node.attr):
+                whose, ours, by_name = "ours", namesakes, True
+        yield whose, _site(looked, tree, node, node.attr, ours, by_name=by_name)
 
 
 class _Alone:

@@ -76,26 +76,30 @@ def docstring_views(
 
 def _blocks(lines: Sequence[tuple[int, str]], called: re.Pattern[str]) -> Iterator[tuple[int, int]]:
     """The runs of lines around a call that are indented at least as it is and belong together."""
-    done = 0
+    position = 0
     for number, (_, line) in enumerate(lines):
-        if number < done or not called.search(line):
+        if number < position or not called.search(line):
             continue
         depth = _depth(line)
         begin = end = number
-        while begin > done and (not lines[begin - 1][1].strip() or _depth(lines[begin - 1][1]) >= depth):
+        while begin > position and (not lines[begin - 1][1].strip() or _depth(lines[begin - 1][1]) >= depth):
             begin -= 1
         shallow = depth
         # A usage line may stand inside a `with` or an `async def` of the same example.
-        while begin > done and lines[begin - 1][1].rstrip().endswith(":") and 0 < _depth(lines[begin - 1][1]) < shallow:
+        while (
+            begin > position
+            and lines[begin - 1][1].rstrip().endswith(":")
+            and 0 < _depth(lines[begin - 1][1]) < shallow
+        ):
             if not _is_code(lines[begin - 1][1].strip() + " pass"):
                 break
             begin -= 1
             shallow = _depth(lines[begin][1])
-            while begin > done and (not lines[begin - 1][1].strip() or _depth(lines[begin - 1][1]) >= shallow):
+            while begin > position and (not lines[begin - 1][1].strip() or _depth(lines[begin - 1][1]) >= shallow):
                 begin -= 1
         while end < len(lines) and (not lines[end][1].strip() or _depth(lines[end][1]) >= shallow):
             end += 1
-        done = end
+        position = end
         yield begin, end
 
 
@@ -126,19 +130,19 @@ def _readable(block: Sequence[tuple[int, str]]) -> list[Row]:
         rows = [(at + cut, line[cut:]) if line.strip() else None for at, line in block]
     if _is_code("\n".join(row[1] if row else "" for row in rows)):
         return rows
-    kept: list[Row] = []
+    code: list[Row] = []
     paragraph: list[Row] = []
     for row in [*rows, None]:
         if row is not None:
             paragraph.append(row)
             continue
-        lines = [one[1] for one in paragraph if one]
-        kept += (
+        lines = [row[1] for row in paragraph if row]
+        code += (
             paragraph if _is_code(dedent("\n".join(lines))) and _is_code("\n".join(lines)) else [None] * len(paragraph)
         )
-        kept.append(None)
+        code.append(None)
         paragraph = []
-    return kept[: len(rows)]
+    return code[: len(rows)]
 
 
 def _view(name: str, path: str, kind: Kind, rows: list[Row], names: Mapping[str, str]) -> View | None:
@@ -150,9 +154,9 @@ def _view(name: str, path: str, kind: Kind, rows: list[Row], names: Mapping[str,
     if isinstance(tree, Problem):
         return None
     bound = {
-        one
+        name
         for node in ast.walk(tree)
-        for one in (
+        for name in (
             [alias.asname or alias.name.partition(".")[0] for alias in node.names]
             if isinstance(node, ast.Import | ast.ImportFrom)
             else [node.name]
@@ -163,7 +167,7 @@ def _view(name: str, path: str, kind: Kind, rows: list[Row], names: Mapping[str,
         )
     }
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    implied = "; ".join(f"from {names[one]} import {one}" for one in sorted(used & names.keys() - bound))
+    implied = "; ".join(f"from {names[name]} import {name}" for name in sorted(used & names.keys() - bound))
     if implied:
         text = implied + text if not lines[0] else text
 

@@ -24,6 +24,7 @@ class Tree:
         self.parents: dict[ast.AST, ast.AST] = {}
         self.calls: dict[At, ast.Call] = {}
         self.definitions: dict[At, Definition] = {}
+        self.imports: list[ast.Import | ast.ImportFrom] = []  # anywhere in the file
         stack: list[ast.AST] = [module]
         while stack:
             node = stack.pop()
@@ -34,6 +35,8 @@ class Tree:
                 self.calls[at(node)] = node
             elif isinstance(node, Definition):
                 self.definitions[at(node)] = node
+            elif isinstance(node, ast.Import | ast.ImportFrom):
+                self.imports.append(node)
 
     def start(self, node: ast.expr | ast.stmt) -> int:
         """Where the text of `node` starts."""
@@ -69,22 +72,22 @@ def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
     """Everything in the body of a function, not what stands in functions and lambdas inside it."""
     stack: list[ast.AST] = list(getattr(node, "body", []))
     while stack:
-        one = stack.pop()
-        yield one
-        if isinstance(one, Definition | ast.Lambda):
-            inner: list[ast.AST] = [*one.args.defaults, *(d for d in one.args.kw_defaults if d is not None)]
-            stack += [*inner, *(one.decorator_list if isinstance(one, Definition) else ())]
+        part = stack.pop()
+        yield part
+        if isinstance(part, Definition | ast.Lambda):
+            inner: list[ast.AST] = [*part.args.defaults, *(d for d in part.args.kw_defaults if d is not None)]
+            stack += [*inner, *(part.decorator_list if isinstance(part, Definition) else ())]
             continue
-        stack += ast.iter_child_nodes(one)
+        stack += ast.iter_child_nodes(part)
 
 
 def waiting_in(node: Definition) -> Iterator[Waiting]:
     """Where a function waits: each `await`, `async for`, `async with` and asynchronous comprehension of its own."""
-    for one in own_nodes(node):
-        if isinstance(one, ast.Await | ast.AsyncFor | ast.AsyncWith) or (
-            isinstance(one, ast.comprehension) and one.is_async
+    for part in own_nodes(node):
+        if isinstance(part, ast.Await | ast.AsyncFor | ast.AsyncWith) or (
+            isinstance(part, ast.comprehension) and part.is_async
         ):
-            yield one
+            yield part
 
 
 def is_bound_around(tree: Tree, name: ast.Name) -> bool:
@@ -92,10 +95,12 @@ def is_bound_around(tree: Tree, name: ast.Name) -> bool:
     around = tree.around(name)
     while isinstance(around, Definition | ast.Lambda):
         args = around.args
-        named = [*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg]
+        parameters = [*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg]
         inside = own_nodes(around) if isinstance(around, Definition) else ()
-        stored = (one for one in inside if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store))
-        if any(one is not None and one.arg == name.id for one in named) or any(one.id == name.id for one in stored):
+        stored = (node for node in inside if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+        if any(parameter is not None and parameter.arg == name.id for parameter in parameters) or any(
+            variable.id == name.id for variable in stored
+        ):
             return True
         around = tree.around(around)
     return False

@@ -14,17 +14,17 @@ __all__ = ["in_unread_files"]
 
 def in_unread_files(workspace: Workspace, functions: Iterable[Function], decisions: Decisions) -> list[Problem]:
     """One problem for each such file, at the first place that says a name."""
-    names = sorted({one.name for one in functions})
+    names = sorted({function.name for function in functions})
     if not workspace.unread or not names:
         return []
-    said = re.compile(rf"\b({'|'.join(map(re.escape, names))})\b\s*[(,)\]]")
+    called = re.compile(rf"\b({'|'.join(map(re.escape, names))})\b\s*[(,)\]]")
     version = ".".join(map(str, sys.version_info[:2]))
     problems = []
     for path, text in sorted(workspace.unread.items()):
-        found = said.search(text)
-        if found is None or decisions.of(path, TOP) is not None:
+        match = called.search(text)
+        if match is None or decisions.of(path, TOP) is not None:
             continue
-        line = text.count("\n", 0, found.start()) + 1
+        line = text.count("\n", 0, match.start()) + 1
         why = f"Python {version} cannot read the file, so nobody sees what it calls; use a newer Python, or repair it"
-        problems.append(Problem(path, line, found[1], why, settled_by=(f"{path}:{TOP}: leave",)))
+        problems.append(Problem(path, line, match[1], why, settled_by=(f"{path}:{TOP}: leave",)))
     return problems

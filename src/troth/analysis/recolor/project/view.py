@@ -49,8 +49,8 @@ class View:
     def edit(self, start: int, end: int, text: str) -> Edit | None:
         """The change of the file that changes this text so; None if it cannot be said there."""
         if start == end:
-            there = self.place(start)
-            return None if there is None else Edit(self.path, there, there, self.written(text))
+            place = self.place(start)
+            return None if place is None else Edit(self.path, place, place, self.written(text))
         first, last = self.place(start), self.place(end)
         return None if first is None or last is None else Edit(self.path, first, last, self.written(text))
 

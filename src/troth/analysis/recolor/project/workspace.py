@@ -18,6 +18,8 @@ from troth.analysis.recolor.project.snippets import docstring_views, markdown_vi
 from troth.analysis.recolor.project.tree import Definition, Tree
 from troth.analysis.recolor.project.view import View, whole_file
 from troth.analysis.semantics import Program
+from troth.analysis.semantics.evidence.judge import with_evidence
+from troth.analysis.semantics.queries import call_chains as _says_what_files_import  # noqa: F401  walks ask for it
 from troth.analysis.semantics.symbols import Function
 from troth.analysis.source.encoding import decode
 from troth.analysis.source.lines import Lines
@@ -68,9 +70,9 @@ class Workspace:
         from troth.analysis.facts.from_ast.expressions import at
 
         module = self.program.module(tree.view.name)
-        wanted = at(node)
+        place = at(node)
         for index, facts in enumerate(module.facts.functions):
-            if facts.at == wanted and index:
+            if facts.at == place and index:
                 return module.function(index)
         return None
 
@@ -112,7 +114,7 @@ def read_workspace(
         return texts[path]
 
     def linked() -> Program:
-        return Program(tuple(views), project.source_roots, facts.get, text_of)
+        return with_evidence(Program(tuple(views), project.source_roots, facts.get, text_of))
 
     def take(view: View) -> None:
         tree = view.tree()
@@ -125,12 +127,12 @@ def read_workspace(
     try:
         for path in project.files:
             data = None if path.endswith(".ipynb") else disk.data(path)
-            found = None if data is None else read_facts(path, data)
-            if data is not None and isinstance(found, FileFacts):
+            answer = None if data is None else read_facts(path, data)
+            if data is not None and isinstance(answer, FileFacts):
                 views[path] = whole_file(path, decode(data).text)
-                facts[path] = found
-            elif data is not None and isinstance(found, Problem):
-                _note_unread(path, data, found, crashes, unread)
+                facts[path] = answer
+            elif data is not None and isinstance(answer, Problem):
+                _note_unread(path, data, answer, crashes, unread)
         subject = about(linked())
         if not subject.names:
             return Workspace(project.root, linked(), views, {}, crashes, unread)
@@ -173,9 +175,9 @@ def _note_unread(path: str, data: bytes, problem: Problem, crashes: list[Crash],
 def _pages(root: Path) -> Iterator[str]:
     hidden = hiding(root)
     for folder, inner, files in os.walk(root):
-        here = os.path.relpath(folder, root).replace(os.sep, "/")
-        here = "" if here == "." else here
-        inner[:] = sorted(one for one in inner if not is_foreign(one))
-        pages = [one for one in sorted(files) if one.endswith(_PAGES)]
-        if pages and not hidden(here):
-            yield from (f"{here}/{one}" if here else one for one in pages)
+        relative = os.path.relpath(folder, root).replace(os.sep, "/")
+        relative = "" if relative == "." else relative
+        inner[:] = sorted(name for name in inner if not is_foreign(name))
+        pages = [file for file in sorted(files) if file.endswith(_PAGES)]
+        if pages and not hidden(relative):
+            yield from (f"{relative}/{page}" if relative else page for page in pages)

@@ -1,7 +1,7 @@
 """What the callers of a function give to one of its parameters."""
 
 from troth.analysis.semantics import Program
-from troth.analysis.semantics.queries.call_graph import Call
+from troth.analysis.semantics.infer.call_graph import Call
 from troth.analysis.semantics.symbols import Function
 from troth.analysis.semantics.values import FunctionValue, Value, members_of
 
@@ -13,15 +13,15 @@ def given_to(program: Program, function: Function, param: str) -> list[Value | N
 
     A call of a namesake of which nobody can tell the receiver may be one of these, so it counts as unknown.
     """
-    found: list[Value | None] = []
+    values: list[Value | None] = []
     for caller in program.calling.functions_naming([function.name]):
         for call in program.calling.of(caller):
             if call.text.rpartition(".")[2] != function.name:
                 continue
-            targets = [one.function for one in members_of(call.callee) if isinstance(one, FunctionValue)]
+            targets = [member.function for member in members_of(call.callee) if isinstance(member, FunctionValue)]
             if function in targets or call.callee is None:
-                found.append(given_in(call, function, param) if function in targets else None)
-    return found
+                values.append(given_in(call, function, param) if function in targets else None)
+    return values
 
 
 def given_in(call: Call, function: Function, param: str) -> Value | None:
@@ -29,10 +29,10 @@ def given_in(call: Call, function: Function, param: str) -> Value | None:
     for keyword, value in call.given:
         if keyword == param:
             return value
-    names = [one[0] for one in function.facts.params if one[3] in {"", "/"}]
+    names = [parameter[0] for parameter in function.facts.params if parameter[3] in {"", "/"}]
     bound = function.owner is not None and not function.decorated_with("staticmethod")
-    receivers = [one.receiver for one in members_of(call.callee) if isinstance(one, FunctionValue)]
-    if bound and any(one is not None for one in receivers):
+    receivers = [member.receiver for member in members_of(call.callee) if isinstance(member, FunctionValue)]
+    if bound and any(receiver is not None for receiver in receivers):
         names = names[1:]
     plain = [value for keyword, value in call.given if keyword is None]
     if param in names and names.index(param) < len(plain):

@@ -12,7 +12,12 @@ from troth.analysis.semantics.symbols import Function
 __all__ = ["AUTO", "Boundary", "find_boundary", "is_start"]
 
 AUTO = "auto"  # every place that has to stay plain
-_IMPORTS = {"asyncio.run": "import asyncio", "bridge.run": "from troth import bridge"}
+_IMPORTS = {
+    "asyncio.run": "import asyncio",
+    "trio.run": "import trio",
+    "anyio.run": "import anyio",
+    "bridge.run": "from troth import bridge",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +43,9 @@ def find_boundary(program: Program, named: Sequence[str], runner: str) -> Bounda
     """What the user named: `package.module:function`, a module for the code at its top, or all that stays plain."""
     functions: set[Function] = set()
     modules: set[str] = set()
-    for one in (one for one in named if one != AUTO):
-        target = find_target(program, one)
-        if ":" in one:
+    for name in (name for name in named if name != AUTO):
+        target = find_target(program, name)
+        if ":" in name:
             functions.update(target.functions)
         elif target.module is not None:
             modules.add(target.module.path)
@@ -50,6 +55,8 @@ def find_boundary(program: Program, named: Sequence[str], runner: str) -> Bounda
 def is_start(tree: Tree, line: int) -> bool:
     """Whether a line of a file stands under `if __name__ == "__main__":`, where a program starts and no loop runs."""
     return any(
-        isinstance(one, ast.If) and "__name__" in ast.unparse(one.test) and one.lineno <= line <= (one.end_lineno or 0)
-        for one in tree.module.body
+        isinstance(statement, ast.If)
+        and "__name__" in ast.unparse(statement.test)
+        and statement.lineno <= line <= (statement.end_lineno or 0)
+        for statement in tree.module.body
     )

@@ -27,11 +27,11 @@ def mention_taken(program: Program, mention: Mention, to: Color) -> list[Edit] |
         to_whom = f"given to `{mention.to}`" if mention.to else "handed around as a value"
         why = f"the function itself is {to_whom}; whoever calls it {expects}"
         return Problem(mention.path, mention.line, ast.unparse(mention.node), why, mention.functions)
-    found = _taken(program, mention.taker, to)
-    if isinstance(found, str):
-        why = f"the function itself is given to `{mention.taker.text}`; {found}"
+    answer = _taken(program, mention.taker, to)
+    if isinstance(answer, str):
+        why = f"the function itself is given to `{mention.taker.text}`; {answer}"
         return Problem(mention.path, mention.line, ast.unparse(mention.node), why, mention.functions)
-    return found
+    return answer
 
 
 def lambda_taken(program: Program, site: Site, to: Color) -> list[Edit] | Problem:
@@ -41,25 +41,25 @@ def lambda_taken(program: Program, site: Site, to: Color) -> list[Edit] | Proble
         if to == "async":
             why = "a lambda cannot await, and nobody can tell who calls it"
         return Problem(site.path, site.line, site.text, why, site.functions)
-    found = _taken(program, site.taker, to)
-    if isinstance(found, str):
-        why = f"it stands in a lambda that is given to `{site.taker.text}`; {found}"
+    answer = _taken(program, site.taker, to)
+    if isinstance(answer, str):
+        why = f"it stands in a lambda that is given to `{site.taker.text}`; {answer}"
         return Problem(site.path, site.line, site.text, why, site.functions)
-    return found
+    return answer
 
 
 def _taken(program: Program, taker: Taker, to: Color) -> list[Edit] | str:
-    wanted, awaiting = asked(program, taker)
-    if wanted in {to, "either"}:
+    color, awaiting = asked(program, taker)
+    if color in {to, "either"}:
         return []
-    if wanted == "unknown":
+    if color == "unknown":
         return f"whoever calls it {_AWAITS if to == 'sync' else _DROPS}"
     if to == "async":
         return "it is called there and never awaited"
     if awaiting is None:
         return "what it returns is awaited there"
-    here = standing(program, awaiting.path, awaiting.at)
-    edits = both_colors(here) if here is not None and not awaiting.path.endswith(".ipynb") else None
+    position = standing(program, awaiting.path, awaiting.at)
+    edits = both_colors(position) if position is not None and not awaiting.path.endswith(".ipynb") else None
     if edits is None:
         return f"what it returns is awaited at {awaiting.path}:{awaiting.at[0]}"
     return [*edits, *_annotation_widened(program, awaiting)]
@@ -74,7 +74,7 @@ def _annotation_widened(program: Program, awaiting: AwaitedParameter) -> list[Ed
         if not isinstance(node, Definition) or (node.lineno, node.col_offset) != (line, column):
             continue
         params = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
-        annotation = next((one.annotation for one in params if one.arg == awaiting.name), None)
+        annotation = next((parameter.annotation for parameter in params if parameter.arg == awaiting.name), None)
         for part in ast.walk(annotation) if annotation is not None else ():
             if isinstance(part, ast.Subscript) and ast.unparse(part.value).rpartition(".")[2] == "Awaitable":
                 end = text.offset(part.end_lineno or 0, part.end_col_offset or 0)

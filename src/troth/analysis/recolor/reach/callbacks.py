@@ -12,7 +12,7 @@ from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.recolor.project.tree import Tree
 from troth.analysis.semantics import Program
 from troth.analysis.semantics.evidence.awaited_parameters import AwaitedParameter, awaited_parameters
-from troth.analysis.semantics.queries.call_graph import Call, names_of
+from troth.analysis.semantics.infer.call_graph import Call, names_of
 from troth.analysis.semantics.queries.call_target import called_body
 from troth.analysis.semantics.values import Value, members_of
 
@@ -62,7 +62,9 @@ def taker_of(
     if isinstance(parent, ast.keyword):
         slot = parent.arg or ""
     else:
-        if node not in outer.args or any(isinstance(one, ast.Starred) for one in outer.args[: outer.args.index(node)]):
+        if node not in outer.args or any(
+            isinstance(argument, ast.Starred) for argument in outer.args[: outer.args.index(node)]
+        ):
             return None
         slot = str(outer.args.index(node))
     if slot == "0" and ast.unparse(outer.func) in _PARTIALS:
@@ -78,14 +80,14 @@ def asked(program: Program, taker: Taker) -> tuple[Asked, AwaitedParameter | Non
     slots = semantics().slots
     for name in names_of(taker.callee):
         if name in slots and taker.slot in slots[name].wants:
-            wanted = slots[name].wants[taker.slot]
-            return ("sync" if wanted == "plain" else wanted), None
+            color = slots[name].wants[taker.slot]
+            return ("sync" if color == "plain" else color), None
     targets = members_of(taker.callee) if taker.callee is not None else ()
     target = called_body(program, targets[0]) if len(targets) == 1 else None
     if target is None:
         return "unknown", None
     function, shift = target
-    names = [one[0] for one in function.facts.params if one[3] in {"", "/"}]
+    names = [parameter[0] for parameter in function.facts.params if parameter[3] in {"", "/"}]
     param = taker.slot
     if param.isdigit():
         param = names[int(param) + shift] if int(param) + shift < len(names) else ""

@@ -53,7 +53,7 @@ def kept_by(
     if function in handed_around:
         return handed_around[function]
     test = is_test_file(function.module.path)
-    decorators = [one for one in function.facts.decorators if not _is_test_decorator(one)]
+    decorators = [decorator for decorator in function.facts.decorators if not _is_test_decorator(decorator)]
     if test and not decorators and (name.startswith("test") or len(decorators) < len(function.facts.decorators)):
         return None
     if function.is_async and is_required(program, function):

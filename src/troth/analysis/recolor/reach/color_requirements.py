@@ -7,7 +7,7 @@ from troth.analysis.facts.model import Node, body_of
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.recolor.reach.wrapper import result_used
 from troth.analysis.semantics import Program
-from troth.analysis.semantics.queries.call_graph import names_of
+from troth.analysis.semantics.infer.call_graph import names_of
 from troth.analysis.semantics.queries.color_requirements import is_harmless, is_protocol
 from troth.analysis.semantics.resolve import library
 from troth.analysis.semantics.resolve.library import LibraryClass
@@ -26,7 +26,7 @@ def required_by(program: Program, function: Function, together: Collection[Funct
     if owner is None:
         file = function.module.path.rpartition("/")[2]
         hooks = semantics().module_hooks
-        is_hook = any(function.name in one.names and any(fnmatchcase(file, f) for f in one.files) for one in hooks)
+        is_hook = any(function.name in hook.names and any(fnmatchcase(file, f) for f in hook.files) for hook in hooks)
         return "is a hook of a framework, which asks for its color" if is_hook and function.parent is None else None
     for ancestor in program.classes.order(owner):
         if isinstance(ancestor, LibraryClass) and (
@@ -56,15 +56,15 @@ def is_async_in(cls: Class, name: str) -> bool:
 def _by_decorator(program: Program, function: Function, decorator: Node) -> str | None:
     node = decorator[1] if decorator[0] == "call" else decorator
     name = _dotted(node)
-    made = program.effects.decorator(function, decorator)
-    if not isinstance(made, FunctionValue):  # `@retry(3)`, or a decorator that a variable holds
-        made = program.static(function.module, function.parent, function.owner).value(node)
-    if isinstance(made, FunctionValue) and isinstance(made.function, Function):
+    decorated = program.effects.decorator(function, decorator)
+    if not isinstance(decorated, FunctionValue):  # `@retry(3)`, or a decorator that a variable holds
+        decorated = program.static(function.module, function.parent, function.owner).value(node)
+    if isinstance(decorated, FunctionValue) and isinstance(decorated.function, Function):
         if function.is_async:
-            return f"has the decorator `@{name}`, whose wrapper is async" if _makes_async(made.function) else None
-        use = result_used(program, made.function)
+            return f"has the decorator `@{name}`, whose wrapper is async" if _makes_async(decorated.function) else None
+        use = result_used(program, decorated.function)
         return None if use is None else f"has the decorator `@{name}`, which {use}"
-    effects = {semantics().decorators.get(one, "") for one in names_of(made)}
+    effects = {semantics().decorators.get(name, "") for name in names_of(decorated)}
     if "caches" in effects:
         return f"has the decorator `@{name}`, which keeps what it returns, and would keep a coroutine"
     if not function.is_async and effects & {"either", "keeps", "wants_async"}:
@@ -79,11 +79,13 @@ def _by_decorator(program: Program, function: Function, decorator: Node) -> str 
 def _makes_async(function: Function) -> bool:
     """Whether an async function is defined inside a decorator of the project."""
     inner = function.module.inner(function.index)
-    return any(one.is_async for found in inner.values() for one in found if isinstance(one, Function)) or any(
-        _makes_async(one)
-        for found in inner.values()
-        for one in found
-        if isinstance(one, Function) and body_of(one.facts)
+    return any(
+        function.is_async for namesakes in inner.values() for function in namesakes if isinstance(function, Function)
+    ) or any(
+        _makes_async(function)
+        for namesakes in inner.values()
+        for function in namesakes
+        if isinstance(function, Function) and body_of(function.facts)
     )
 
 
@@ -95,8 +97,8 @@ def _dotted(node: Node) -> str:
 
 def _protocols(program: Program) -> list[Class]:
     classes = (module.cls(index) for module in program.own_modules() for index in range(len(module.facts.classes)))
-    return [one for one in classes if one.methods and is_protocol(one)]
+    return [cls for cls in classes if cls.methods and is_protocol(cls)]
 
 
 def _all_methods(program: Program, cls: Class) -> set[str]:
-    return {name for one in program.classes.order(cls) if isinstance(one, Class) for name in one.methods}
+    return {name for base in program.classes.order(cls) if isinstance(base, Class) for name in base.methods}

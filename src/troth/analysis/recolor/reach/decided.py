@@ -15,7 +15,7 @@ def decided(sites: Sites, changed: Collection[Function], decisions: Decisions) -
     if not decisions.answers:
         return sites
     meant = [
-        replace(site, functions=tuple(one for one in changed if one.name == site.name))
+        replace(site, functions=tuple(function for function in changed if function.name == site.name))
         for site in (*sites.unknown, *sites.mixed)
         if decisions.about(site.caller, site.path, site.line) == "recolor"
     ]

@@ -6,31 +6,31 @@ from troth.analysis.semantics import Program
 from troth.analysis.semantics.queries.color_requirements import is_protocol
 from troth.analysis.semantics.symbols import Class, Function
 
-__all__ = ["family", "fulfilling", "may_fulfil", "protocols_met"]
+__all__ = ["family", "fulfilling", "may_fulfil", "protocols_met", "stands_in"]
 
 _TELLING = 2  # methods that a class hardly has by chance
 
 
 def family(program: Program, functions: Iterable[Function]) -> tuple[Function, ...]:
     """`functions` with all that Python or a type checker takes for the same method, in the order they are met."""
-    found: dict[Function, None] = {}
+    members: dict[Function, None] = {}
     todo = list(functions)
     while todo:
         function = todo.pop(0)
-        if function in found:
+        if function in members:
             continue
-        found[function] = None
+        members[function] = None
         todo += _twins(program, function)
         owner = function.owner
         if owner is None:
             continue
-        related = [one for one in program.classes.order(owner) if isinstance(one, Class)]
+        related = [base for base in program.classes.order(owner) if isinstance(base, Class)]
         related += [*program.classes.children(owner), *protocols_met(program, owner, function.name)]
         if is_protocol(owner):
             related += fulfilling(program, owner)
         for cls in related:
             todo += [cls.module.function(index) for index in cls.methods.get(function.name, ())]
-    return tuple(found)
+    return tuple(members)
 
 
 def protocols_met(program: Program, cls: Class, name: str) -> list[Class]:
@@ -40,30 +40,33 @@ def protocols_met(program: Program, cls: Class, name: str) -> list[Class]:
     """
     result = []
     for protocol in _protocols(program):
-        wanted = set(protocol.methods)
-        if name not in wanted or not wanted <= _all_methods(program, cls):
+        names = set(protocol.methods)
+        if name not in names or not names <= _all_methods(program, cls):
             continue
         kin = {cls, *program.classes.children(cls), *program.classes.order(cls)}
-        others = [
-            one
-            for one in _classes(program)
-            if one not in kin
-            and one is not protocol
-            and not is_protocol(one)
-            and wanted <= set(one.methods)
-            and not _are_twins(one, cls)
+        fulfilling = [
+            candidate
+            for candidate in _classes(program)
+            if candidate not in kin
+            and candidate is not protocol
+            and not is_protocol(candidate)
+            and names <= set(candidate.methods)
+            and not _are_twins(candidate, cls)
         ]
-        if not others:
+        if not fulfilling:
             result.append(protocol)
     return result
 
 
 def fulfilling(program: Program, protocol: Class) -> list[Class]:
     """The classes of the project that can stand in for a protocol: they have all of its methods, and more than one."""
-    wanted = set(protocol.methods)
-    if len(wanted) < _TELLING:
-        return []
-    return [one for one in _classes(program) if not is_protocol(one) and wanted <= _all_methods(program, one)]
+    return stands_in(program, protocol) if len(protocol.methods) >= _TELLING else []
+
+
+def stands_in(program: Program, protocol: Class) -> list[Class]:
+    """The classes of the project that have all methods of a protocol, be it a single one."""
+    names = set(protocol.methods)
+    return [cls for cls in _classes(program) if not is_protocol(cls) and names <= _all_methods(program, cls)]
 
 
 def may_fulfil(program: Program, function: Function, changed: Collection[Function]) -> list[Function]:
@@ -71,23 +74,23 @@ def may_fulfil(program: Program, function: Function, changed: Collection[Functio
     owner = function.owner
     if owner is None or not is_protocol(owner) or len(owner.methods) >= _TELLING:
         return []
-    found = [
-        one.module.function(index)
-        for one in _classes(program)
-        if not is_protocol(one)
-        for index in one.methods.get(function.name, ())
+    methods = [
+        cls.module.function(index)
+        for cls in _classes(program)
+        if not is_protocol(cls)
+        for index in cls.methods.get(function.name, ())
     ]
-    return [one for one in found if one not in changed and one.is_async == function.is_async]
+    return [method for method in methods if method not in changed and method.is_async == function.is_async]
 
 
 def _twins(program: Program, function: Function) -> list[Function]:
     """The same function in the stub beside its module, or the other way round, and its overloads."""
     path = function.module.path
-    other = path[:-1] if path.endswith(".pyi") else f"{path}i"
+    stub = path[:-1] if path.endswith(".pyi") else f"{path}i"
     twins: list[Function] = []
-    for one in (path, other):
-        if one in program.paths:
-            module = program.module(one)
+    for file in (path, stub):
+        if file in program.paths:
+            module = program.module(file)
             twins += [
                 module.function(index)
                 for index, facts in enumerate(module.facts.functions)
@@ -111,4 +114,4 @@ def _protocols(program: Program) -> list[Class]:
 
 
 def _all_methods(program: Program, cls: Class) -> set[str]:
-    return {name for one in program.classes.order(cls) if isinstance(one, Class) for name in one.methods}
+    return {name for base in program.classes.order(cls) if isinstance(base, Class) for name in base.methods}

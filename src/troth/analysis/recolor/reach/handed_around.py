@@ -25,18 +25,20 @@ def handed_around(
 
     A method of that name of something unknown may be one of them.
     """
-    found: dict[Function, str] = {}
+    reasons: dict[Function, str] = {}
     for mention in find_sites(workspace, functions).mentions:
         if not within(mention.path) or decisions.about(mention.caller, mention.path, mention.line) is not None:
             continue
         at = f"{mention.path}:{mention.line}"
         if not mention.is_known:
-            namesakes = (one for one in functions if one.name == mention.name and one.owner is not None)
-            for one in namesakes:
-                found.setdefault(one, f"it may be what `{mention.to}` is given by name at {at}")
+            namesakes = (
+                function for function in functions if function.name == mention.name and function.owner is not None
+            )
+            for namesake in namesakes:
+                reasons.setdefault(namesake, f"it may be what `{mention.to}` is given by name at {at}")
         elif to == "sync" or not (out_of_thread(mention) or onto_loop(mention)):
-            taken = mention_taken(workspace.program, mention, to)
-            if isinstance(taken, Problem):
-                for one in mention.functions:
-                    found.setdefault(one, f"{taken.why} ({at})")
-    return found
+            answer = mention_taken(workspace.program, mention, to)
+            if isinstance(answer, Problem):
+                for function in mention.functions:
+                    reasons.setdefault(function, f"{answer.why} ({at})")
+    return reasons

@@ -4,31 +4,50 @@ from collections.abc import Mapping, Sequence
 
 from troth.analysis.recolor.decisions import Decisions
 from troth.analysis.recolor.plan import Waits
+from troth.analysis.recolor.project.entries import is_entering
+from troth.analysis.recolor.project.property_reads import is_property
 from troth.analysis.recolor.project.sites import Sites
 from troth.analysis.recolor.project.workspace import Workspace
 from troth.analysis.recolor.reach.callers import kept_by
 from troth.analysis.recolor.reach.color_requirements import required_by
-from troth.analysis.recolor.reach.family import family
+from troth.analysis.recolor.reach.context_managers import kept_entering
+from troth.analysis.recolor.reach.family import family, stands_in
+from troth.analysis.recolor.reach.loop_start import loop_start
+from troth.analysis.recolor.reach.properties import kept_property
 from troth.analysis.recolor.rewrite.generators import keeps_generator
 from troth.analysis.recolor.rewrite.unittest_base import is_unittest, isolated
 from troth.analysis.semantics import Program
 from troth.analysis.semantics.infer.never_awaitable import gives_no_promise
+from troth.analysis.semantics.queries.color_requirements import is_protocol
 from troth.analysis.semantics.symbols import Class, Function
 
 __all__ = ["awaited_already", "kept_plain", "unable_among"]
 
 _AWAITS = frozenset({"awaited", "run", "gathered", "timed", "spawned", "other thread"})
-_UNABLE = frozenset({"property", "cached_property", "setter", "deleter", "contextmanager", "overload"})
-_STARTERS = frozenset({"asyncio.run", "anyio.run", "trio.run", "uvloop.run"})
-_LOOP_METHODS = frozenset({"run_until_complete", "run_forever"})
+_ASKED_FOR = "is a property; `--properties` makes a method of it"
+_UNABLE = frozenset({"property", "cached_property", "setter", "deleter", "contextmanager"})
 
 
 def kept_plain(
-    workspace: Workspace, function: Function, handed: Mapping[Function, str], kin: list[Function]
+    workspace: Workspace,
+    function: Function,
+    handed: Mapping[Function, str],
+    kin: list[Function],
+    *,
+    properties: bool = False,
+    entering: bool = False,
 ) -> str | None:
-    """Why a caller has to stay plain though `kin` would change with it; None if it need not."""
-    if (start := _starts_loop(function)) is not None:
-        return f"it starts a loop itself, with `{start}`"
+    """Why a caller has to stay plain though `kin` would change with it; None if it need not.
+
+    With `properties`, a property becomes a method; with `entering`, a class is entered by `async with` from now on.
+    """
+    if is_entering(function) and entering:
+        why = kept_entering(workspace.program, function, kin)
+        return None if why is None else f"it {why}"
+    if properties and is_property(function):
+        return kept_property(workspace.program, function)
+    if (start := loop_start(workspace.program, function)) is not None:
+        return f"it {start}"
     where = workspace.definition(function) if function.is_generator else None
     if where is not None and not function.name.startswith("__"):
         return keeps_generator(where[1]) or handed.get(function)
@@ -40,50 +59,58 @@ def kept_plain(
 
 def awaited_already(program: Program, functions: Sequence[Function], sites: Sites) -> list[Waits]:
     """Those that are plain and give something to be awaited: as `async def` they would have to be awaited twice."""
-    found = []
+    unable = []
     for function in functions:
-        awaited = [one for one in sites.calls if function in one.functions and one.use.kind in _AWAITS]
+        awaited = [site for site in sites.calls if function in site.functions and site.use.kind in _AWAITS]
         if awaited and not gives_no_promise(program, function):
             why = f"gives what its callers await already ({awaited[0].path}:{awaited[0].line})"
-            found.append(Waits(function, why, function.place[1]))
-    return found
+            unable.append(Waits(function, why, function.place[1]))
+    return unable
 
 
-def unable_among(workspace: Workspace, functions: Sequence[Function], decisions: Decisions) -> list[Waits]:
-    """The targets that cannot be async, with why."""
+def unable_among(
+    workspace: Workspace, functions: Sequence[Function], decisions: Decisions, *, properties: bool = False
+) -> list[Waits]:
+    """The targets that cannot be async, with why. With `properties`, a property becomes a method."""
     program = workspace.program
-    found = []
+    unable = []
     for function in functions:
         is_decided = decisions.about(function, function.module.path) == "recolor"
-        if function.name.startswith("__") and function.name.endswith("__"):
-            found.append(Waits(function, "is called by Python itself, which would not await it", function.place[1]))
-        elif (start := _starts_loop(function)) is not None:
-            found.append(Waits(function, f"starts a loop itself, with `{start}`", function.place[1]))
+        if is_entering(function):
+            why = kept_entering(program, function, functions)
+            unable += [] if why is None else [Waits(function, why, function.place[1])]
+        elif function.name.startswith("__") and function.name.endswith("__"):
+            unable.append(Waits(function, "is called by Python itself, which would not await it", function.place[1]))
+        elif (start := loop_start(program, function)) is not None:
+            unable.append(Waits(function, start, function.place[1]))
         elif function.is_generator:
             where = workspace.definition(function)
             why = keeps_generator(where[1]) if where is not None else "it is a generator"
-            found += [] if why is None else [Waits(function, why.removeprefix("it "), function.place[1])]
-        elif any(one.is_async and one.is_generator for one in family(program, [function])):
-            found.append(Waits(function, "has namesakes in its family that are async generators", function.place[1]))
+            unable += [] if why is None else [Waits(function, why.removeprefix("it "), function.place[1])]
+        elif any(relative.is_async and relative.is_generator for relative in family(program, [function])):
+            unable.append(Waits(function, "has namesakes in its family that are async generators", function.place[1]))
+        elif is_property(function) and function.owner is not None:
+            why = kept_property(program, function) if properties else _ASKED_FOR
+            unable += [] if why is None else [Waits(function, why, function.place[1])]
         elif function.decorated_with(*_UNABLE):
-            found.append(Waits(function, "has a decorator that asks for a plain function", function.place[1]))
+            unable.append(Waits(function, "has a decorator that asks for a plain function", function.place[1]))
         elif is_unittest(program, function):
             base = isolated(workspace, function)
-            found += [Waits(function, base, function.place[1])] if isinstance(base, str) else []
+            unable += [Waits(function, base, function.place[1])] if isinstance(base, str) else []
         elif not is_decided and (why := required_by(program, function, functions)):
-            found.append(Waits(function, why, function.place[1]))
+            unable.append(Waits(function, why, function.place[1]))
+        elif not is_decided and function.owner is not None and _is_fulfilled_elsewhere(program, function.owner):
+            why = "is asked for by a protocol that nothing in the project fulfils: objects of others are given for it"
+            unable.append(Waits(function, why, function.place[1]))
         elif not is_decided and _extends_unknown(workspace, function):
             why = "extends a method of a base class that is not known, which may call it"
-            found.append(Waits(function, why, function.place[1]))
-    return found
+            unable.append(Waits(function, why, function.place[1]))
+    return unable
 
 
-def _starts_loop(function: Function) -> str | None:
-    """The call in a plain function that starts an event loop: what runs one cannot be run by one."""
-    for callee in function.facts.calls:
-        if callee in _STARTERS or callee.rpartition(".")[2] in _LOOP_METHODS:
-            return callee
-    return None
+def _is_fulfilled_elsewhere(program: Program, cls: Class) -> bool:
+    """Whether a class is a protocol, and no class of the project derives from it or has all of its methods."""
+    return is_protocol(cls) and not program.classes.children(cls) and not stands_in(program, cls)
 
 
 def _extends_unknown(workspace: Workspace, function: Function) -> bool:
@@ -91,7 +118,7 @@ def _extends_unknown(workspace: Workspace, function: Function) -> bool:
     where, owner = workspace.definition(function), function.owner
     if where is None or owner is None:
         return False
-    above = [one for one in workspace.program.classes.order(owner) if one is not owner]
-    if None not in above or any(isinstance(one, Class) and function.name in one.methods for one in above):
+    above = [base for base in workspace.program.classes.order(owner) if base is not owner]
+    if None not in above or any(isinstance(base, Class) and function.name in base.methods for base in above):
         return False
     return f"super().{function.name}(" in where[0].source(where[1])

@@ -21,14 +21,14 @@ def result_used(program: Program, decorator: Function) -> str | None:
     path = decorator.module.path
     text = program.text(path).value
     tree = tree_of(text)
-    node = next((one for one in ast.walk(tree) if _is_at(one, decorator)), None) if tree is not None else None
+    node = next((node for node in ast.walk(tree) if _is_at(node, decorator)), None) if tree is not None else None
     if not isinstance(node, Definition) or any(word in (ast.get_source_segment(text, node) or "") for word in _ASKING):
         return None
-    inner = [one for one in ast.walk(node) if isinstance(one, Definition) and one is not node]
-    params = {one.arg for place in (node, *inner) for one in place.args.args}
+    inner = [inside for inside in ast.walk(node) if isinstance(inside, Definition) and inside is not node]
+    params = {arg.arg for place in (node, *inner) for arg in place.args.args}
     for wrapper in inner:
-        parents = {child: one for one in own_nodes(wrapper) for child in ast.iter_child_nodes(one)}
-        for call in (one for one in own_nodes(wrapper) if isinstance(one, ast.Call)):
+        parents = {child: part for part in own_nodes(wrapper) for child in ast.iter_child_nodes(part)}
+        for call in (part for part in own_nodes(wrapper) if isinstance(part, ast.Call)):
             if not isinstance(call.func, ast.Name) or call.func.id not in params - _own(wrapper):
                 continue
             if not isinstance(parents.get(call), ast.Return):
@@ -42,7 +42,7 @@ def result_used(program: Program, decorator: Function) -> str | None:
 
 
 def _own(node: Definition) -> set[str]:
-    return {one.arg for one in (*node.args.args, *node.args.kwonlyargs)}
+    return {parameter.arg for parameter in (*node.args.args, *node.args.kwonlyargs)}
 
 
 def _is_at(node: ast.AST, function: Function) -> bool:

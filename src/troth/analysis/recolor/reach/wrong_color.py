@@ -6,7 +6,7 @@ from troth.analysis.facts.model import Node, body_of
 from troth.analysis.facts.nodes import children
 from troth.analysis.recolor.plan import Listed
 from troth.analysis.semantics import Program
-from troth.analysis.semantics.queries.call_graph import Call
+from troth.analysis.semantics.infer.call_graph import Call
 from troth.analysis.semantics.symbols import Function
 from troth.analysis.semantics.values import (
     AsyncGenerator,
@@ -30,11 +30,11 @@ def wrong_colors(program: Program, callers: Iterable[Function]) -> Iterator[List
 
 
 def _in_call(call: Call) -> Iterator[Listed]:
-    functions = [one for one in members_of(call.callee) if isinstance(one, FunctionValue)]
+    functions = [member for member in members_of(call.callee) if isinstance(member, FunctionValue)]
     if len(functions) != 1 or not isinstance(functions[0].function, Function):
         return
     function = functions[0].function
-    names = [one[0] for one in function.facts.params if one[3] in {"", "/"}]
+    names = [parameter[0] for parameter in function.facts.params if parameter[3] in {"", "/"}]
     if functions[0].receiver is not None and function.owner is not None:
         names = names[1:]
     position = 0
@@ -46,12 +46,12 @@ def _in_call(call: Call) -> Iterator[Listed]:
         color = _color(value)
         if name is None or color is None:
             continue
-        wanted = _wanted(function, name)
-        if wanted is not None and wanted != color:
-            what = "a lambda" if isinstance(value, Lambda) else "a function"
-            does = "awaits what it returns" if wanted == "async" else "never awaits what it returns"
+        required = _wanted(function, name)
+        if required is not None and required != color:
+            kind = "a lambda" if isinstance(value, Lambda) else "a function"
+            does = "awaits what it returns" if required == "async" else "never awaits what it returns"
             where = f"{function.place[0]}:{function.place[1]}"
-            why = f"{what} that is {color} is given as `{name}` to `{function.qualname}`, which {does} ({where})"
+            why = f"{kind} that is {color} is given as `{name}` to `{function.qualname}`, which {does} ({where})"
             yield Listed(call.caller.module.path, call.at[0], call.text, why)
 
 
@@ -65,9 +65,9 @@ def _color(value: Value | None) -> str | None:
             else None
         )
     if isinstance(value, Lambda):
-        made = value.evaluate()
-        if made is None or isinstance(made, Coroutine | Awaitable | AsyncGenerator | Instance):
-            return "async" if isinstance(made, Coroutine | Awaitable) else _by_body(value)
+        awaitable = value.evaluate()
+        if awaitable is None or isinstance(awaitable, Coroutine | Awaitable | AsyncGenerator | Instance):
+            return "async" if isinstance(awaitable, Coroutine | Awaitable) else _by_body(value)
         return "sync"
     return None
 

@@ -8,7 +8,7 @@ from troth.analysis.recolor.problem import Problem
 from troth.analysis.recolor.project.sites import Site
 from troth.analysis.recolor.project.tree import Definition, Tree, own_nodes
 
-__all__ = ["generator_made_async", "is_context_manager", "keeps_generator", "site_looped"]
+__all__ = ["generator_made_async", "is_context_manager", "keeps_generator", "site_entered", "site_looped"]
 
 _ANNOTATIONS = {"Iterator": "AsyncIterator", "Iterable": "AsyncIterable", "Generator": "AsyncGenerator"}
 _READ_AT_ONCE = frozenset({"list", "set", "tuple", "sorted", "frozenset", "sum", "min", "max", "any", "all", "dict"})
@@ -16,16 +16,18 @@ _READ_AT_ONCE = frozenset({"list", "set", "tuple", "sorted", "frozenset", "sum",
 
 def is_context_manager(node: Definition) -> bool:
     """Whether `contextlib.contextmanager` makes a context manager of the generator."""
-    return any(ast.unparse(one) in {"contextmanager", "contextlib.contextmanager"} for one in node.decorator_list)
+    return any(
+        ast.unparse(decorator) in {"contextmanager", "contextlib.contextmanager"} for decorator in node.decorator_list
+    )
 
 
 def keeps_generator(node: Definition) -> str | None:
     """What an async generator cannot do, and this one does; None if nothing."""
-    for one in own_nodes(node):
-        if isinstance(one, ast.YieldFrom):
-            return f"it is a generator with `yield from` (line {one.lineno}), which no async generator has"
-        if isinstance(one, ast.Return) and one.value is not None:
-            return f"it is a generator that returns a value (line {one.lineno}), which no async generator does"
+    for part in own_nodes(node):
+        if isinstance(part, ast.YieldFrom):
+            return f"it is a generator with `yield from` (line {part.lineno}), which no async generator has"
+        if isinstance(part, ast.Return) and part.value is not None:
+            return f"it is a generator that returns a value (line {part.lineno}), which no async generator does"
     if any(not is_context_manager(node) for _ in node.decorator_list):
         return "it is a generator, and a decorator asks for its color"
     return None
@@ -51,7 +53,7 @@ def generator_made_async(tree: Tree, node: Definition) -> list[Edit]:
         inside = returns.slice if isinstance(returns, ast.Subscript) else None
         if name == "Generator" and isinstance(inside, ast.Tuple) and len(inside.elts) == 3:
             edits.append(tree.view.edit(tree.end(inside.elts[1]), tree.end(inside.elts[2]), ""))
-    return [one for one in edits if one is not None]
+    return [edit for edit in edits if edit is not None]
 
 
 def site_looped(site: Site) -> list[Edit] | Problem:
@@ -61,16 +63,7 @@ def site_looped(site: Site) -> list[Edit] | Problem:
     if isinstance(parent, ast.For) and parent.iter is node:
         return _before(site, tree.start(parent))
     if isinstance(parent, ast.withitem):
-        outer = tree.parent(parent)
-        if isinstance(outer, ast.With) and len(outer.items) == 1 and parent.context_expr is node:
-            return _before(site, tree.start(outer))
-        return Problem(
-            site.path,
-            site.line,
-            site.text,
-            "it is entered beside others, which may have no `__aenter__`",
-            site.functions,
-        )
+        return site_entered(site)
     if isinstance(parent, ast.comprehension) and parent.iter is node:
         holder = tree.parent(parent)
         head = tree.text.value[: tree.start(parent.target)].rstrip("( \t\r\n")
@@ -84,8 +77,20 @@ def site_looped(site: Site) -> list[Edit] | Problem:
                 tree.view.edit(start, tree.start(node), "[item async for item in "),
                 tree.view.edit(tree.end(node), end, "]"),
             ]
-            return [one for one in edits if one is not None]
+            return [edit for edit in edits if edit is not None]
     why = "it gives an async generator, which only `async for` and `async with` can use"
+    return Problem(site.path, site.line, site.text, why, site.functions)
+
+
+def site_entered(site: Site) -> list[Edit] | Problem:
+    """The edit that makes `with` an `async with`."""
+    item = site.tree.parent(site.node)
+    outer = site.tree.parent(item) if isinstance(item, ast.withitem) else None
+    if isinstance(outer, ast.With) and len(outer.items) == 1:
+        return _before(site, site.tree.start(outer))
+    why = "it is entered beside others, which may have no `__aenter__`"
+    if outer is None:
+        why = f"it is given to `{site.use.by}`, which enters it as a plain context manager"
     return Problem(site.path, site.line, site.text, why, site.functions)
 
 
@@ -98,8 +103,8 @@ def _before(site: Site, offset: int) -> list[Edit] | Problem:
 
 def _imported_beside(tree: Tree, old: str, new: str) -> list[Edit | None]:
     """`from x import old` with `new` before it; nothing where that is there already."""
-    imports = [one for one in tree.module.body if isinstance(one, ast.ImportFrom)]
-    aliases = [alias for one in imports for alias in one.names]
+    imports = [statement for statement in tree.module.body if isinstance(statement, ast.ImportFrom)]
+    aliases = [alias for statement in imports for alias in statement.names]
     if any((alias.asname or alias.name) == new for alias in aliases):
         return []
     for alias in aliases:

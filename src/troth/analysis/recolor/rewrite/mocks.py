@@ -19,7 +19,7 @@ _PLAIN = frozenset({"Mock", "MagicMock"})
 
 def mocks_recolored(workspace: Workspace, functions: Sequence[Function], to: Color) -> tuple[list[Edit], list[Listed]]:
     """The edits that turn an `AsyncMock` for one of `functions` into a `Mock`, or back, and what nobody can tell."""
-    names = {one.name for one in functions}
+    names = {function.name for function in functions}
     wrong = _ASYNC if to == "sync" else _PLAIN
     edits: list[Edit] = []
     listed: list[Listed] = []
@@ -51,7 +51,9 @@ def mocks_recolored(workspace: Workspace, functions: Sequence[Function], to: Col
 def _mocked(node: ast.AST, wrong: Collection[str]) -> list[tuple[ast.expr, str, ast.expr]]:
     """Where a mock of the `wrong` color is put in place of a method: receiver, name, and the mock as written."""
     if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and _is_mock(node.value.func, wrong):
-        return [(one.value, one.attr, node.value.func) for one in node.targets if isinstance(one, ast.Attribute)]
+        return [
+            (target.value, target.attr, node.value.func) for target in node.targets if isinstance(target, ast.Attribute)
+        ]
     if (
         isinstance(node, ast.Call)
         and ast.unparse(node.func).endswith(("patch.object", "setattr"))
@@ -59,9 +61,14 @@ def _mocked(node: ast.AST, wrong: Collection[str]) -> list[tuple[ast.expr, str, 
     ):
         name = node.args[1]
         if isinstance(name, ast.Constant) and isinstance(name.value, str):
-            given = [*node.args[2:3], *(one.value for one in node.keywords if one.arg in {"new", "new_callable"})]
-            mocks = [one.func if isinstance(one, ast.Call) else one for one in given]
-            return [(node.args[0], name.value, one) for one in mocks if _is_mock(one, wrong)]
+            replacements = [
+                *node.args[2:3],
+                *(keyword.value for keyword in node.keywords if keyword.arg in {"new", "new_callable"}),
+            ]
+            mocks = [
+                replacement.func if isinstance(replacement, ast.Call) else replacement for replacement in replacements
+            ]
+            return [(node.args[0], name.value, mock) for mock in mocks if _is_mock(mock, wrong)]
     return []
 
 
@@ -74,19 +81,20 @@ def _parts_of_mocks(tree: Tree, names: Collection[str], wrong: Collection[str]) 
         ast.unparse(target): ast.unparse(node.value.func).rpartition(".")[2]
         for node in ast.walk(tree.module)
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and _is_mock(node.value.func, wrong)
-        if not node.value.args and not any(one.arg in {"spec", "spec_set", "wraps"} for one in node.value.keywords)
+        if not node.value.args
+        and not any(keyword.arg in {"spec", "spec_set", "wraps"} for keyword in node.value.keywords)
         for target in node.targets
     }
     if not whole:
         return []
-    found: dict[int, Listed] = {}
+    by_line: dict[int, Listed] = {}
     for node in ast.walk(tree.module):
         if not isinstance(node, ast.Attribute) or node.attr not in names or isinstance(node.ctx, ast.Store):
             continue
         if (kind := whole.get(ast.unparse(node.value))) and getattr(tree.parent(node), "func", None) is not node:
             why = f"a part of {'an' if kind == 'AsyncMock' else 'a'} {kind}, which has its color"
-            found.setdefault(node.lineno, Listed(tree.view.path, node.lineno, ast.unparse(node), why))
-    return list(found.values())
+            by_line.setdefault(node.lineno, Listed(tree.view.path, node.lineno, ast.unparse(node), why))
+    return list(by_line.values())
 
 
 def _is_mock(node: ast.expr, names: Collection[str]) -> bool:
@@ -101,8 +109,8 @@ def _whose(
     caller = workspace.function(tree, around) if isinstance(around, Definition) else None
     method = ast.copy_location(ast.Attribute(receiver, name, ast.Load()), receiver)
     value = looked_up(workspace, tree, method, caller)
-    found = [one.function for one in members_of(value) if isinstance(one, FunctionValue)]
-    return any(one in functions for one in found) if found else None
+    methods = [member.function for member in members_of(value) if isinstance(member, FunctionValue)]
+    return any(method in functions for method in methods) if methods else None
 
 
 def _renamed(tree: Tree, mocks: Sequence[ast.expr], to: Color) -> list[Edit]:
@@ -121,4 +129,4 @@ def _renamed(tree: Tree, mocks: Sequence[ast.expr], to: Color) -> list[Edit]:
             if alias.name == bare and alias.asname is None:
                 end = tree.text.offset(alias.end_lineno or 1, alias.end_col_offset or 0)
                 edits.append(tree.view.edit(end, end, f", {new}"))
-    return [one for one in edits if one is not None]
+    return [edit for edit in edits if edit is not None]

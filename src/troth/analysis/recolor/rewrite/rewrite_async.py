@@ -6,13 +6,24 @@ from keyword import iskeyword
 
 from troth.analysis.findings import Edit
 from troth.analysis.recolor.problem import Problem
+from troth.analysis.recolor.project.entries import ASYNC_NAMES
 from troth.analysis.recolor.project.sites import Mention, Site
 from troth.analysis.recolor.project.tree import Definition, Tree
 
-__all__ = ["definition_made_async", "import_added", "onto_loop", "out_of_thread", "site_awaited", "site_run"]
+__all__ = [
+    "definition_made_async",
+    "import_added",
+    "onto_loop",
+    "out_of_thread",
+    "property_made_method",
+    "site_awaited",
+    "site_run",
+]
 
 # What takes a list as gladly as a generator, and reads it to its end: `any` and `all` stop in between.
 _READERS = frozenset({"dict", "frozenset", "list", "max", "min", "set", "sorted", "sum", "tuple", "join"})
+# What runs an async function, and calls it by itself.
+_CALLING_RUNNERS = frozenset({"trio.run", "anyio.run"})
 # Those that take the function and its arguments, and give what it gives.
 _THREADS = frozenset({
     "asyncio.to_thread", "to_thread", "anyio.to_thread.run_sync", "to_thread.run_sync", "trio.to_thread.run_sync",
@@ -36,8 +47,8 @@ def site_awaited(site: Site) -> list[Edit] | Problem:
                 return Problem(site.path, site.line, site.text, why)
             lists += brackets
         before, inner, outer = inner, outer, tree.parent(outer)
-    found = _around(site, "await ", "", needs_parentheses=True)
-    return found if isinstance(found, Problem) else [*lists, *found]
+    awaited = _around(site, "await ", _call_of(site), needs_parentheses=True)
+    return awaited if isinstance(awaited, Problem) else [*lists, *awaited]
 
 
 def _as_list(tree: Tree, generator: ast.GeneratorExp) -> list[Edit] | None:
@@ -51,12 +62,35 @@ def _as_list(tree: Tree, generator: ast.GeneratorExp) -> list[Edit] | None:
     if name not in _READERS or (text[start], text[end - 1]) != ("(", ")"):
         return None
     edits = [tree.view.edit(start + 1, start + 1, "["), tree.view.edit(end - 1, end - 1, "]")]
-    return [one for one in edits if one is not None] if all(edits) else None
+    return [edit for edit in edits if edit is not None] if all(edits) else None
 
 
 def site_run(site: Site, runner: str) -> list[Edit] | Problem:
     """The edits that run the call to its end at a boundary."""
-    return _around(site, f"{runner}(", ")", needs_parentheses=False)
+    if runner in _CALLING_RUNNERS:
+        return _given_to(site, runner)
+    return _around(site, f"{runner}(", f"{_call_of(site)})", needs_parentheses=False)
+
+
+def _given_to(site: Site, runner: str) -> list[Edit] | Problem:
+    """`trio.run(f, 1)`: it takes the function and what is given to it by place, not the coroutine."""
+    tree, node = site.tree, site.node
+    if not isinstance(node, ast.Call):
+        return _around(site, f"{runner}(", ")", needs_parentheses=False)
+    if node.keywords or any(isinstance(argument, ast.Starred) for argument in node.args):
+        return _around(site, f"{runner}(lambda: ", ")", needs_parentheses=False)
+    edits = _around(site, f"{runner}(", "", needs_parentheses=False)
+    text, end = tree.text.value, tree.end(node.func)
+    bracket = text.find("(", end)
+    comma = tree.view.edit(end, bracket + 1, ", " if node.args else "")
+    if isinstance(edits, Problem) or comma is None or text[end:bracket].strip():
+        return Problem(site.path, site.line, site.text, "the call cannot be found in the text around it")
+    return [*edits, comma]
+
+
+def _call_of(site: Site) -> str:
+    """What calls a method that was a property."""
+    return "" if isinstance(site.node, ast.Call) else "()"
 
 
 def out_of_thread(mention: Mention) -> list[Edit] | None:
@@ -71,33 +105,41 @@ def out_of_thread(mention: Mention) -> list[Edit] | None:
     if place < 0 or call.args[place] is not mention.node:
         return None
     start, end = tree.start(mention.node), tree.end(mention.node)
-    rest = [*call.args[place + 1 :], *(one.value for one in call.keywords)]
+    later_arguments = [*call.args[place + 1 :], *(keyword.value for keyword in call.keywords)]
     text = tree.text.value
-    following = re.match(r"\s*,[ \t]*" if rest else r"\s*,?", text[end:])
+    following = re.match(r"\s*,[ \t]*" if later_arguments else r"\s*,?", text[end:])
     if following is None:
         return None
     after = end + following.end()
     edits = [tree.view.edit(tree.start(call), start, ""), tree.view.edit(end, after, "(")]
-    return None if any(one is None for one in edits) else [one for one in edits if one is not None]
+    return None if any(edit is None for edit in edits) else [edit for edit in edits if edit is not None]
 
 
 def onto_loop(mention: Mention) -> list[Edit] | None:
-    """`loop.call_soon_threadsafe(x.f, 1)` as `asyncio.run_coroutine_threadsafe(x.f(1), loop)`; None elsewhere."""
+    """`loop.call_soon_threadsafe(x.f, 1)` as `asyncio.run_coroutine_threadsafe(x.f(1), loop)`; None elsewhere.
+
+    `from_thread.run_sync(x.f, 1)` of anyio and trio becomes `from_thread.run(x.f, 1)`.
+    """
     tree, taker = mention.tree, mention.taker
     if taker is None or taker.slot != "0" or not isinstance(taker.node.func, ast.Attribute):
         return None
     call, callee = taker.node, taker.node.func
+    if callee.attr == "run_sync" and ast.unparse(callee.value).rpartition(".")[2] == "from_thread":
+        end = tree.end(callee)
+        renamed = tree.view.edit(end - len("run_sync"), end, "run")
+        return None if renamed is None else [renamed]
     is_asyncio = any(
-        isinstance(one, ast.Import) and any((alias.asname or alias.name) == "asyncio" for alias in one.names)
-        for one in tree.module.body
+        isinstance(statement, ast.Import)
+        and any((alias.asname or alias.name) == "asyncio" for alias in statement.names)
+        for statement in tree.module.body
     )
     if callee.attr != "call_soon_threadsafe" or call.keywords or not is_asyncio or call.args[0] is not mention.node:
         return None
     start, end = tree.start(call), tree.end(call)
     if "#" in tree.text.value[start:end]:
         return None
-    given = ", ".join(tree.source(one) for one in call.args[1:])
-    text = f"asyncio.run_coroutine_threadsafe({tree.source(call.args[0])}({given}), {tree.source(callee.value)})"
+    arguments = ", ".join(tree.source(argument) for argument in call.args[1:])
+    text = f"asyncio.run_coroutine_threadsafe({tree.source(call.args[0])}({arguments}), {tree.source(callee.value)})"
     edit = tree.view.edit(start, end, text)
     return None if edit is None else [edit]
 
@@ -118,9 +160,9 @@ def _around(site: Site, before: str, after: str, *, needs_parentheses: bool) -> 
     edits = [tree.view.edit(start, start, before)]
     if after:
         edits.append(tree.view.edit(end, end, after))
-    if any(one is None for one in edits):
+    if any(edit is None for edit in edits):
         return Problem(site.path, site.line, site.text, "the place cannot be found in the file")
-    return [one for one in edits if one is not None]
+    return [edit for edit in edits if edit is not None]
 
 
 def _is_call_bracket(text: str, at: int) -> bool:
@@ -129,21 +171,35 @@ def _is_call_bracket(text: str, at: int) -> bool:
     return text[at - 1 : at] in {")", "]"} if word is None else not iskeyword(word[0])
 
 
-def _is_there(tree: Tree, node: ast.Call, start: int, end: int) -> bool:
+def _is_there(tree: Tree, node: ast.expr, start: int, end: int) -> bool:
     from troth.analysis.source.tree import tree_of
 
-    found = tree_of(f"({tree.text.value[start:end]}\n)")
-    body = found.body if found is not None else []
+    parsed = tree_of(f"({tree.text.value[start:end]}\n)")
+    body = parsed.body if parsed is not None else []
     return len(body) == 1 and isinstance(body[0], ast.Expr) and ast.unparse(body[0].value) == ast.unparse(node)
 
 
+def property_made_method(tree: Tree, node: Definition) -> list[Edit]:
+    """The edit that drops the line with `@property`."""
+    edits = []
+    for decorator in node.decorator_list:
+        if ast.unparse(decorator).rpartition(".")[2] == "property":
+            text = tree.text.value
+            end = text.find("\n", tree.end(decorator))
+            edits.append(tree.view.edit(tree.text.offset(decorator.lineno, 0), len(text) if end < 0 else end + 1, ""))
+    return [edit for edit in edits if edit is not None]
+
+
 def definition_made_async(tree: Tree, node: Definition) -> list[Edit]:
-    """The edit that makes a `def` an `async def`."""
+    """The edits that make a `def` an `async def`; what `with` calls gets the name that `async with` calls."""
     if isinstance(node, ast.AsyncFunctionDef):
         return []
     start = tree.start(node)
-    edit = tree.view.edit(start, start, "async ")
-    return [] if edit is None else [edit]
+    edits = [tree.view.edit(start, start, "async ")]
+    if node.name in ASYNC_NAMES:
+        name = tree.text.value.index(node.name, start)
+        edits.append(tree.view.edit(name, name + len(node.name), ASYNC_NAMES[node.name]))
+    return [edit for edit in edits if edit is not None]
 
 
 def import_added(tree: Tree, statement: str, name: str) -> list[Edit]:
@@ -152,7 +208,7 @@ def import_added(tree: Tree, statement: str, name: str) -> list[Edit]:
     after: ast.stmt | None = None
     for node in body:
         if isinstance(node, ast.Import | ast.ImportFrom) and any(
-            (one.asname or one.name) == name for one in node.names
+            (alias.asname or alias.name) == name for alias in node.names
         ):
             return []
         if node is body[0] and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):

@@ -30,7 +30,7 @@ _ASYNC = re.compile(r"async([ \t]|\\\r?\n)+")
 
 def site_made_plain(site: Site, ours: Collection[ast.Call]) -> Rewritten:
     """The edits at a call whose function becomes plain. `ours` are all calls that do, this one among them."""
-    tree, node, use = site.tree, site.node, site.use
+    tree, node, use = site.tree, site.call, site.use
     outer = use.outer
     if use.kind == "awaited" and isinstance(outer, ast.Await):
         return awaits_dropped(tree, [outer], site)
@@ -59,7 +59,11 @@ def site_made_plain(site: Site, ours: Collection[ast.Call]) -> Rewritten:
         return _passed_on(site, ours)
     if use.kind == "lambda":
         return _problem(site, "a lambda makes its coroutine; whoever calls the lambda may await it")
-    if use.kind == "chosen" and isinstance(outer, ast.Await) and all(one in ours for one in _choices(outer.value)):
+    if (
+        use.kind == "chosen"
+        and isinstance(outer, ast.Await)
+        and all(choice in ours for choice in _choices(outer.value))
+    ):
         return awaits_dropped(tree, [outer], site)
     if use.kind in {"chosen", "entered"}:
         return _problem(site, f"it is {use.words}; what else is there may still have to be awaited")
@@ -74,22 +78,22 @@ def _passed_on(site: Site, ours: Collection[ast.Call]) -> Rewritten:
     if not isinstance(around, ast.FunctionDef) or site.caller is None:
         return _problem(site, "its coroutine is returned by the code around it, and somebody awaits it")
     nodes = list(own_nodes(around))
-    if any(isinstance(one, ast.Yield | ast.YieldFrom) for one in nodes):
+    if any(isinstance(node, ast.Yield | ast.YieldFrom) for node in nodes):
         return _problem(site, f"its coroutine is given by the generator `{around.name}`, and somebody awaits it")
     if around.decorator_list and not _is_static(around):
         return _problem(site, f"its coroutine is returned by `{around.name}`, whose decorator may ask for it")
-    given = [one.value for one in nodes if isinstance(one, ast.Return) and one.value is not None]
-    others = [one for one in given if not all(part in ours for part in _choices(one))]
-    if others:
+    returned = [node.value for node in nodes if isinstance(node, ast.Return) and node.value is not None]
+    foreign = [value for value in returned if not all(part in ours for part in _choices(value))]
+    if foreign:
         why = (
             f"its coroutine is returned by `{around.name}`, whose callers await it, and which returns other things too"
         )
-        return _problem(site, f"{why} (line {others[0].lineno})")
+        return _problem(site, f"{why} (line {foreign[0].lineno})")
     return PassedOn(site.caller)
 
 
 def _is_static(node: ast.FunctionDef) -> bool:
-    return all(ast.unparse(one) in {"staticmethod", "classmethod"} for one in node.decorator_list)
+    return all(ast.unparse(decorator) in {"staticmethod", "classmethod"} for decorator in node.decorator_list)
 
 
 def _choices(node: ast.expr) -> list[ast.expr]:
@@ -97,7 +101,7 @@ def _choices(node: ast.expr) -> list[ast.expr]:
     if isinstance(node, ast.IfExp):
         return [*_choices(node.body), *_choices(node.orelse)]
     if isinstance(node, ast.BoolOp):
-        return [one for value in node.values for one in _choices(value)]
+        return [choice for value in node.values for choice in _choices(value)]
     return [node]
 
 
@@ -118,11 +122,11 @@ def _unspawned(site: Site, outer: ast.Call, ours: Collection[ast.Call]) -> Rewri
         return _problem(
             site, f"somebody keeps the task that `{site.use.by}` makes of it, and may wait for it or stop it"
         )
-    kept = kept_made_plain(site, held, ours, is_task=True)
+    stored = kept_made_plain(site, held, ours, is_task=True)
     unwrapped = _unwrapped(site, outer)
-    if isinstance(kept, Problem) or not isinstance(unwrapped, tuple) or isinstance(unwrapped, PassedOn):
-        return kept if isinstance(kept, Problem) else unwrapped
-    return [*unwrapped[0], *kept[0]], kept[1]
+    if isinstance(stored, Problem) or not isinstance(unwrapped, tuple) or isinstance(unwrapped, PassedOn):
+        return stored if isinstance(stored, Problem) else unwrapped
+    return [*unwrapped[0], *stored[0]], stored[1]
 
 
 def _on_its_thread(site: Site, outer: ast.Call) -> Rewritten:
@@ -130,8 +134,8 @@ def _on_its_thread(site: Site, outer: ast.Call) -> Rewritten:
 
     That gives no result, so somebody has to decide where one is waited for.
     """
-    tree, node = site.tree, site.node
-    loops = [*outer.args[1:], *(one.value for one in outer.keywords if one.arg == "loop")]
+    tree, node = site.tree, site.call
+    loops = [*outer.args[1:], *(keyword.value for keyword in outer.keywords if keyword.arg == "loop")]
     is_written_so = ast.unparse(outer.func).rpartition(".")[2] == "run_coroutine_threadsafe"
     if not is_written_so or outer.args[:1] != [node] or len(loops) != 1 or len(outer.args) + len(outer.keywords) != 2:
         return _problem(
@@ -141,7 +145,7 @@ def _on_its_thread(site: Site, outer: ast.Call) -> Rewritten:
         return _problem(
             site, f"`{site.use.by}` runs it on the thread of another loop, and somebody waits for its result"
         )
-    if node.keywords or any(isinstance(one, ast.Starred) for one in node.args):
+    if node.keywords or any(isinstance(argument, ast.Starred) for argument in node.args):
         return _problem(site, "`call_soon_threadsafe` takes no keywords; give it a `functools.partial` of the function")
     text = tree.text.value
     start, end = tree.start(outer), tree.end(outer)
@@ -150,8 +154,8 @@ def _on_its_thread(site: Site, outer: ast.Call) -> Rewritten:
     loop = tree.source(loops[0])
     if not isinstance(loops[0], ast.Name | ast.Attribute | ast.Call | ast.Subscript):
         loop = f"({loop})"
-    given = ", ".join(tree.source(one) for one in (node.func, *node.args))
-    return _all([tree.view.edit(start, end, f"{loop}.call_soon_threadsafe({given})")], [], site)
+    arguments = ", ".join(tree.source(part) for part in (node.func, *node.args))
+    return _all([tree.view.edit(start, end, f"{loop}.call_soon_threadsafe({arguments})")], [], site)
 
 
 def _stored(site: Site) -> Rewritten:
@@ -160,7 +164,7 @@ def _stored(site: Site) -> Rewritten:
     targets = statement.targets if isinstance(statement, ast.Assign) else []
     around = site.tree.around(site.node)
     if isinstance(around, ast.AsyncFunctionDef) or any(
-        not isinstance(one, ast.Name | ast.Tuple | ast.Attribute) for one in targets
+        not isinstance(target, ast.Name | ast.Tuple | ast.Attribute) for target in targets
     ):
         return _problem(site, "its coroutine is stored, and somebody may await it later")
     return [], []
@@ -169,21 +173,21 @@ def _stored(site: Site) -> Rewritten:
 def awaits_dropped(tree: Tree, awaits: Sequence[ast.Await], site: Site) -> Rewritten:
     """The edits that take away each `await`, and the parentheses that only it needed."""
     edits: list[Edit | None] = []
-    for one in awaits:
-        start, inner = tree.start(one), tree.start(one.value)
+    for waiting in awaits:
+        start, inner = tree.start(waiting), tree.start(waiting.value)
         text = tree.text.value
         between = text[start:inner]
         # A place inside an f-string is not always told rightly before Python 3.12: look before cutting.
         if not re.fullmatch(r"await(?:\s|\\\r?\n|\()*", between):
-            found = _in_string(tree, one)
-            if found is None:
+            edits_in_string = _in_string(tree, waiting)
+            if edits_in_string is None:
                 return _problem(site, "the `await` cannot be found in the text around it, or a comment follows it")
-            edits.append(tree.view.edit(*found, ""))
+            edits.append(tree.view.edit(*edits_in_string, ""))
             continue
         opened = between.count("(")
         cut = start + len(between) if not opened else text.index("(", start)
-        end = tree.end(one)
-        if not opened and _is_only_for_await(tree, one):
+        end = tree.end(waiting)
+        if not opened and _is_only_for_await(tree, waiting):
             edits.append(tree.view.edit(start - 1, cut, ""))
             edits.append(tree.view.edit(end, end + 1, ""))
         else:
@@ -213,13 +217,13 @@ def _in_string(tree: Tree, node: ast.Await) -> tuple[int, int] | None:
         return None
     start, end = tree.start(outer), tree.end(outer)
     callee = ast.unparse(node.value.func) if isinstance(node.value, ast.Call) else ast.unparse(node.value)
-    found = list(re.finditer(rf"\bawait\s+(?={re.escape(callee)}\s*\()", tree.text.value[start:end]))
-    return (start + found[0].start(), start + found[0].end()) if len(found) == 1 else None
+    matches = list(re.finditer(rf"\bawait\s+(?={re.escape(callee)}\s*\()", tree.text.value[start:end]))
+    return (start + matches[0].start(), start + matches[0].end()) if len(matches) == 1 else None
 
 
 def _unwrapped(site: Site, outer: ast.Call, waiting: ast.Await | None = None) -> Rewritten:
     """`asyncio.run(x.f())`, `await wait_for(x.f(), 5)` become `x.f()`."""
-    tree, node = site.tree, site.node
+    tree, node = site.tree, site.call
     if outer.args[:1] != [node]:
         return _problem(site, f"it is not the first argument of `{site.use.by}`")
     whole = outer if waiting is None else waiting
@@ -229,8 +233,8 @@ def _unwrapped(site: Site, outer: ast.Call, waiting: ast.Await | None = None) ->
     if "#" in text[start:inner] or "#" in text[inner_end:end]:
         return _problem(site, f"a comment stands inside `{site.use.by}(…)`")
     stays_whole = tree_of(text[inner:inner_end]) is not None
-    left, right = ("", "") if stays_whole else ("(", ")")
-    edits = [tree.view.edit(start, inner, left), tree.view.edit(inner_end, end, right)]
+    opening, closing = ("", "") if stays_whole else ("(", ")")
+    edits = [tree.view.edit(start, inner, opening), tree.view.edit(inner_end, end, closing)]
     return _all(edits, [] if waiting is None else [waiting], site)
 
 
@@ -245,7 +249,7 @@ def _ungathered(site: Site, outer: ast.Call, ours: Collection[ast.Call]) -> Rewr
     if len(outer.args) == 1 and isinstance(outer.args[0], ast.Starred):
         inside = outer.args[0].value
         if isinstance(inside, ast.ListComp | ast.GeneratorExp):
-            if inside.elt not in ours or any(one.is_async for one in inside.generators):
+            if inside.elt not in ours or any(generator.is_async for generator in inside.generators):
                 return _problem(site, f"`{site.use.by}` also takes what still has to be awaited")
             start, end = tree.start(inside), tree.end(inside)
             edits = [
@@ -254,14 +258,14 @@ def _ungathered(site: Site, outer: ast.Call, ours: Collection[ast.Call]) -> Rewr
             ]
             return _all(edits, [waiting], site)
         items = inside.elts if isinstance(inside, ast.List | ast.Tuple) else []
-        if items and all(one in ours for one in items) and text[tree.start(inside)] in "[(":
+        if items and all(item in ours for item in items) and text[tree.start(inside)] in "[(":
             edits = [
                 tree.view.edit(tree.start(waiting), tree.start(inside) + 1, "["),
                 tree.view.edit(tree.end(inside) - 1, tree.end(waiting), "]"),
             ]
             return _all(edits, [waiting], site)
         return _problem(site, f"what `{site.use.by}` takes is put together elsewhere")
-    if not all(one in ours for one in outer.args):
+    if not all(argument in ours for argument in outer.args):
         return _problem(site, f"`{site.use.by}` also takes what still has to be awaited")
     end = tree.end(waiting)
     edits = [tree.view.edit(tree.start(waiting), opening + 1, "["), tree.view.edit(end - 1, end, "]")]
@@ -273,9 +277,9 @@ def definition_made_plain(tree: Tree, node: Definition) -> list[Edit]:
     edits: list[Edit | None] = []
     if isinstance(node, ast.AsyncFunctionDef):
         start = tree.start(node)
-        found = _ASYNC.match(tree.text.value, start)
-        if found is not None:
-            edits.append(tree.view.edit(start, found.end(), ""))
+        match = _ASYNC.match(tree.text.value, start)
+        if match is not None:
+            edits.append(tree.view.edit(start, match.end(), ""))
     elif isinstance(node.returns, ast.Subscript) and ast.unparse(node.returns.value).rpartition(".")[2] in {
         "Awaitable",
         "Coroutine",
@@ -283,7 +287,7 @@ def definition_made_plain(tree: Tree, node: Definition) -> list[Edit]:
         inside = node.returns.slice
         result = inside.elts[-1] if isinstance(inside, ast.Tuple) else inside
         edits.append(tree.view.edit(tree.start(node.returns), tree.end(node.returns), tree.source(result)))
-    return [one for one in edits if one is not None]
+    return [edit for edit in edits if edit is not None]
 
 
 def _problem(site: Site, why: str) -> Problem:
@@ -291,6 +295,6 @@ def _problem(site: Site, why: str) -> Problem:
 
 
 def _all(edits: Sequence[Edit | None], gone: list[ast.AST], site: Site) -> Rewritten:
-    if any(one is None for one in edits):
+    if any(edit is None for edit in edits):
         return _problem(site, "the change would span lines that do not follow each other in the file")
-    return [one for one in edits if one is not None], gone
+    return [edit for edit in edits if edit is not None], gone

@@ -57,32 +57,32 @@ def kept_made_plain(
     """The edits at every use of the variable, and the awaits that go with them; none where nobody awaits it."""
     tree, name = site.tree, held.name
     nodes = list(own_nodes(tree.around(site.node)))
-    uses = [one for one in nodes if isinstance(one, ast.Name) and one.id == name]
-    stores = [one for one in uses if isinstance(one.ctx, ast.Store)]
-    loads = [one for one in uses if isinstance(one.ctx, ast.Load)]
+    uses = [node for node in nodes if isinstance(node, ast.Name) and node.id == name]
+    stores = [use for use in uses if isinstance(use.ctx, ast.Store)]
+    loads = [use for use in uses if isinstance(use.ctx, ast.Load)]
     edits: list[Edit | None] = []
     gone: list[ast.AST] = []
-    other: ast.AST | None = None
-    for one in loads:
-        found = _use(tree, one, held, ours, nodes)
-        if found is None:
-            other = other or tree.parent(one)
+    reader: ast.AST | None = None
+    for load in loads:
+        use = _use(tree, load, held, ours, nodes)
+        if use is None:
+            reader = reader or tree.parent(load)
         else:
-            edits += found[0]
-            gone += found[1]
-    if not gone and not is_task and not any(_may_consume(tree, one) for one in loads):
+            edits += use[0]
+            gone += use[1]
+    if not gone and not is_task and not any(_may_consume(tree, load) for load in loads):
         return [], []  # forgotten to be awaited: it becomes right by itself
-    what = "tasks" if is_task else "coroutines"
-    if other is not None:
-        line = getattr(other, "lineno", site.line)
-        why = f"`{name}` holds its {what if held.many else what[:-1]} and is used otherwise too (line {line})"
+    noun = "tasks" if is_task else "coroutines"
+    if reader is not None:
+        line = getattr(reader, "lineno", site.line)
+        why = f"`{name}` holds its {noun if held.many else noun[:-1]} and is used otherwise too (line {line})"
         return Problem(site.path, site.line, site.text, why, site.functions)
-    if len(stores) != 1 or (held.many and not all(_is_ours(one, ours) for one in held.made)):
-        why = f"`{name}` holds its {what if held.many else what[:-1]}, and other things too"
+    if len(stores) != 1 or (held.many and not all(_is_ours(call, ours) for call in held.made)):
+        why = f"`{name}` holds its {noun if held.many else noun[:-1]}, and other things too"
         return Problem(site.path, site.line, site.text, why, site.functions)
-    if any(one is None for one in edits):
+    if any(edit is None for edit in edits):
         return Problem(site.path, site.line, site.text, "the change cannot be said in the file", site.functions)
-    return [one for one in edits if one is not None], gone
+    return [edit for edit in edits if edit is not None], gone
 
 
 def _is_ours(node: ast.expr, ours: Collection[ast.Call]) -> bool:
@@ -118,17 +118,17 @@ def _use(
         return None
     if isinstance(parent, ast.For) and parent.iter is name and isinstance(parent.target, ast.Name):
         each = [
-            one
-            for one in nodes
-            if isinstance(one, ast.Name) and one.id == parent.target.id and one is not parent.target
+            node
+            for node in nodes
+            if isinstance(node, ast.Name) and node.id == parent.target.id and node is not parent.target
         ]
-        awaits = [tree.parent(one) for one in each]
-        if all(isinstance(one, ast.Await) for one in awaits):
+        awaits = [tree.parent(load) for load in each]
+        if all(isinstance(waiting, ast.Await) for waiting in awaits):
             edits: list[Edit | None] = []
-            for one, waiting in zip(each, awaits, strict=True):
+            for load, waiting in zip(each, awaits, strict=True):
                 assert isinstance(waiting, ast.Await)
-                edits.append(tree.view.edit(tree.start(waiting), tree.start(one), ""))
-            return edits, [one for one in awaits if one is not None]
+                edits.append(tree.view.edit(tree.start(waiting), tree.start(load), ""))
+            return edits, [waiting for waiting in awaits if waiting is not None]
     return None
 
 

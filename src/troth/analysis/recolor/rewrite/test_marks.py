@@ -33,7 +33,7 @@ def marked(tree: Tree, node: Definition, marking: Marking) -> list[Edit]:
     """The edits that let pytest run a test that has become async: with the mark that its own file uses."""
     around = tree.parent(node)
     decorators = [*node.decorator_list, *(around.decorator_list if isinstance(around, ast.ClassDef) else ())]
-    if any(asyncio_mark(one) for one in decorators) or _is_marked_as_a_whole(tree, around):
+    if any(asyncio_mark(decorator) for decorator in decorators) or _is_marked_as_a_whole(tree, around):
         return []
     marks = Counter(_MARK.findall(tree.text.value))
     if not marks and marking.is_auto:
@@ -50,7 +50,9 @@ def _is_marked_as_a_whole(tree: Tree, around: ast.AST | None) -> bool:
     """Whether `pytestmark` of the class or of the file says it for all of its tests."""
     for body in (tree.module.body, around.body if isinstance(around, ast.ClassDef) else []):
         for statement in body:
-            if isinstance(statement, ast.Assign) and [ast.unparse(one) for one in statement.targets] == ["pytestmark"]:
+            if isinstance(statement, ast.Assign) and [ast.unparse(target) for target in statement.targets] == [
+                "pytestmark"
+            ]:
                 value = statement.value
                 if any(map(asyncio_mark, value.elts if isinstance(value, ast.List | ast.Tuple) else [value])):
                     return True
@@ -69,23 +71,23 @@ def marks_dropped(tree: Tree, plain: Collection[Definition]) -> list[Edit]:
                 callee = decorator.func if isinstance(decorator, ast.Call) else decorator
                 edits.append(tree.view.edit(tree.start(callee), tree.end(callee), "pytest.fixture"))
     for cls in (node for node in tree.module.body if isinstance(node, ast.ClassDef)):
-        inside = [one for one in ast.walk(cls) if isinstance(one, Definition)]
-        if any(one in plain for one in inside) and not _any_async(inside, plain):
-            edits += [_line_dropped(tree, one) for one in cls.decorator_list if asyncio_mark(one)]
+        inside = [node for node in ast.walk(cls) if isinstance(node, Definition)]
+        if any(node in plain for node in inside) and not _any_async(inside, plain):
+            edits += [_line_dropped(tree, decorator) for decorator in cls.decorator_list if asyncio_mark(decorator)]
     if plain and not _any_async(tree.definitions.values(), plain):
         for statement in tree.module.body:
             if (
                 isinstance(statement, ast.Assign)
-                and [ast.unparse(one) for one in statement.targets] == ["pytestmark"]
+                and [ast.unparse(target) for target in statement.targets] == ["pytestmark"]
                 and asyncio_mark(statement.value)
             ):
                 start = tree.text.offset(statement.lineno, 0)
                 edits.append(tree.view.edit(start, _next_line(tree, tree.end(statement)), ""))
-    return [one for one in edits if one is not None]
+    return [edit for edit in edits if edit is not None]
 
 
 def _any_async(definitions: Collection[Definition] | Iterator[Definition], plain: Collection[Definition]) -> bool:
-    return any(isinstance(one, ast.AsyncFunctionDef) and one not in plain for one in definitions)
+    return any(isinstance(definition, ast.AsyncFunctionDef) and definition not in plain for definition in definitions)
 
 
 def _line_dropped(tree: Tree, decorator: ast.expr) -> Edit | None:

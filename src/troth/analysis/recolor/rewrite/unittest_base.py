@@ -16,13 +16,13 @@ _PLAIN, _ASYNC = "TestCase", "IsolatedAsyncioTestCase"
 
 def is_unittest(program: Program, function: Function) -> bool:
     """Whether a function is a method of a test case of `unittest`, which no mark of pytest concerns."""
-    return any(one.startswith("unittest.") for one in _bases(program, function))
+    return any(base.startswith("unittest.") for base in _bases(program, function))
 
 
 def isolated(workspace: Workspace, function: Function) -> list[Edit] | str:
     """The edits that let `unittest` await the test `function`, or why that cannot be."""
     bases = _bases(workspace.program, function)
-    if any(one.endswith(_ASYNC) for one in bases):
+    if any(base.endswith(_ASYNC) for base in bases):
         return []
     if not function.name.startswith("test"):
         return "is called by `unittest`, which does not await it"
@@ -34,27 +34,27 @@ def isolated(workspace: Workspace, function: Function) -> list[Edit] | str:
         if ast.unparse(base) in {_PLAIN, f"unittest.{_PLAIN}"}:
             end = tree.end(base)
             edits = [tree.view.edit(end - len(_PLAIN), end, _ASYNC), *_imported(tree, bare=isinstance(base, ast.Name))]
-            return [one for one in edits if one is not None]
+            return [edit for edit in edits if edit is not None]
     return f"is a test of `unittest`, whose class would have to derive from `unittest.{_ASYNC}`"
 
 
 def _bases(program: Program, function: Function) -> list[str]:
     if function.owner is None:
         return []
-    return [one.qualified for one in program.classes.order(function.owner) if isinstance(one, LibraryClass)]
+    return [base.qualified for base in program.classes.order(function.owner) if isinstance(base, LibraryClass)]
 
 
 def _imported(tree: Tree, *, bare: bool) -> list[Edit | None]:
     """`from unittest import TestCase` with the other one beside it, where the base is named so."""
     aliases = [
         alias
-        for one in tree.module.body
-        if isinstance(one, ast.ImportFrom) and one.module == "unittest"
-        for alias in one.names
+        for statement in tree.module.body
+        if isinstance(statement, ast.ImportFrom) and statement.module == "unittest"
+        for alias in statement.names
     ]
-    if not bare or any(one.name == _ASYNC for one in aliases):
+    if not bare or any(alias.name == _ASYNC for alias in aliases):
         return []
-    beside = next((one for one in aliases if one.name == _PLAIN and one.asname is None), None)
+    beside = next((alias for alias in aliases if alias.name == _PLAIN and alias.asname is None), None)
     if beside is None:
         return []
     start = tree.text.offset(beside.lineno, beside.col_offset)

@@ -9,7 +9,7 @@ from troth.analysis.facts.model import At, body_of
 from troth.analysis.facts.names import last_name
 from troth.analysis.facts.nodes import of_kind
 from troth.analysis.recolor.project.tree import Tree
-from troth.analysis.semantics.queries.call_graph import Call, names_of
+from troth.analysis.semantics.infer.call_graph import Call, names_of
 from troth.analysis.semantics.symbols import Function
 from troth.analysis.semantics.values import FunctionValue, members_of
 
@@ -17,7 +17,7 @@ __all__ = ["CONSUMES", "INDIFFERENT", "Use", "UseKind", "use_of"]
 
 UseKind = Literal[
     "awaited", "run", "gathered", "timed", "spawned", "passed", "returned", "kept", "chosen", "lambda", "entered",
-    "dropped", "value", "other thread",
+    "dropped", "value", "other thread", "managed",
 ]  # fmt: skip
 # The uses that ask for something awaitable: there a call that gives a plain value fails.
 CONSUMES = frozenset({"awaited", "run", "gathered", "timed", "spawned", "chosen", "entered", "other thread"})
@@ -57,12 +57,13 @@ class Use:
             "chosen": "one of several awaited values",
             "entered": "entered by `async with` or `async for`",
             "kept": "kept in a variable",
+            "managed": f"given to `{self.by}`" if self.by else "entered by `with`",
             "dropped": "called and dropped",
             "value": "used as a value",
         }.get(self.kind, self.kind)
 
 
-def use_of(tree: Tree, call: ast.Call, known: dict[At, Call]) -> Use:
+def use_of(tree: Tree, call: ast.expr, known: dict[At, Call]) -> Use:
     """How the value of `call` is used. `known` are the calls that the program has looked at, by place."""
     node: ast.AST = call
     parent = tree.parent(node)
@@ -86,8 +87,8 @@ def use_of(tree: Tree, call: ast.Call, known: dict[At, Call]) -> Use:
         return _given(outer, known) if isinstance(outer, ast.Call) else Use("value", parent)
     spread = _spread(tree, node)
     if spread is not None:
-        found = _given(spread, known)
-        return found if found.kind in {"gathered", "spawned"} else Use("value", parent)
+        use = _given(spread, known)
+        return use if use.kind in {"gathered", "spawned"} else Use("value", parent)
     match parent:
         case ast.Expr():
             return Use("dropped", parent)
@@ -110,7 +111,7 @@ def _given(outer: ast.Call, known: dict[At, Call]) -> Use:
     call = known.get(at(outer))
     written = ast.unparse(outer.func)
     names = {written, *(names_of(call.callee) if call is not None else ())}
-    last = {one.rpartition(".")[2] for one in names}
+    last = {name.rpartition(".")[2] for name in names}
     if _OTHER_THREAD in last or (call is not None and _is_run_helper(call, frozenset({_OTHER_THREAD}))):
         return Use("other thread", outer, written)
     if names & _RUNNERS or last & _RUNNER_METHODS or (call is not None and _is_run_helper(call)):
@@ -141,14 +142,16 @@ _RUNS = frozenset({"run", "run_until_complete"})
 
 def _is_run_helper(call: Call, runners: frozenset[str] = _RUNS) -> bool:
     """Whether a plain function of the project runs what it is given: `def run(coro): return asyncio.run(coro)`."""
-    functions = [one.function for one in members_of(call.callee) if isinstance(one, FunctionValue)]
-    return bool(functions) and all(isinstance(one, Function) and runs_its_argument(one, runners) for one in functions)
+    functions = [member.function for member in members_of(call.callee) if isinstance(member, FunctionValue)]
+    return bool(functions) and all(
+        isinstance(function, Function) and runs_its_argument(function, runners) for function in functions
+    )
 
 
 def runs_its_argument(function: Function, runners: frozenset[str] = _RUNS) -> bool:
     """Whether a runner is called in `function` with its first parameter."""
-    params = [one[0] for one in function.facts.params if one[0] not in {"self", "cls"}]
+    params = [parameter[0] for parameter in function.facts.params if parameter[0] not in {"self", "cls"}]
     if function.is_async or not params:
         return False
-    given = (node[1] for node in of_kind(body_of(function.facts), "call") if ("name", params[0]) in node[2][:1])
-    return any(last_name(callee) in runners for callee in given)
+    callees = (node[1] for node in of_kind(body_of(function.facts), "call") if ("name", params[0]) in node[2][:1])
+    return any(last_name(callee) in runners for callee in callees)

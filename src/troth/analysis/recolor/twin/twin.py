@@ -13,7 +13,7 @@ from troth.analysis.recolor.project.tree import Definition, Tree
 from troth.analysis.recolor.project.workspace import Workspace
 from troth.analysis.recolor.rewrite.rewrite_async import import_added
 from troth.analysis.recolor.twin.plain_names import plain_attribute, plain_class, plain_dotted
-from troth.analysis.semantics.queries.call_graph import names_of
+from troth.analysis.semantics.infer.call_graph import names_of
 from troth.analysis.semantics.symbols import Class, Function
 from troth.analysis.semantics.values import ClassObject, FunctionValue, members_of
 
@@ -38,10 +38,10 @@ def twin_of(workspace: Workspace, cls: Class) -> Twin:
     """The plain twin of `cls`, right below it in its file, between two comments that say where it comes from."""
     tree = workspace.tree(cls.module.path)
     assert tree is not None
-    node = next(one for one in ast.walk(tree.module) if _is_at(one, cls))
+    node = next(node for node in ast.walk(tree.module) if _is_at(node, cls))
     assert isinstance(node, ast.ClassDef)
-    made = _Writing(workspace, tree, cls, node)
-    text = made.text()
+    writing = _Writing(workspace, tree, cls, node)
+    text = writing.text()
     newline = "\r\n" if "\r\n" in tree.text.value else "\n"
     target = f"{cls.module.path}:{cls.name}"
     begin = f"# troth: the plain twin of {cls.name}; `troth recolor {target} --to both` writes it anew"
@@ -49,13 +49,17 @@ def twin_of(workspace: Workspace, cls: Class) -> Twin:
     start, end = _old_block(tree, node, cls.name)
     is_ended = tree.text.value[:start].endswith("\n")
     gap = "" if end > start else newline * (2 if is_ended else 3)
-    edits = [Edit(cls.module.path, start, end, gap + block), *made.imports()]
-    taken = [one for one in tree.module.body if isinstance(one, ast.ClassDef) and one.name == made.name]
-    for other in taken:
-        if not start <= tree.start(other) < max(end, start):
-            why = f"there is a class {made.name} already that was not written from {cls.name}"
-            made.problems.append(Problem(cls.module.path, other.lineno, other.name, why))
-    return Twin(cls, made.name, tuple(edits), tuple(sorted(made.problems)))
+    edits = [Edit(cls.module.path, start, end, gap + block), *writing.imports()]
+    namesakes = [
+        statement
+        for statement in tree.module.body
+        if isinstance(statement, ast.ClassDef) and statement.name == writing.name
+    ]
+    for namesake in namesakes:
+        if not start <= tree.start(namesake) < max(end, start):
+            why = f"there is a class {writing.name} already that was not written from {cls.name}"
+            writing.problems.append(Problem(cls.module.path, namesake.lineno, namesake.name, why))
+    return Twin(cls, writing.name, tuple(edits), tuple(sorted(writing.problems)))
 
 
 def _is_at(node: ast.AST, cls: Class) -> bool:
@@ -98,8 +102,8 @@ class _Writing:
         self.name = plain_class(self.cls.name)
         first = self.node.decorator_list[0] if self.node.decorator_list else self.node
         start = self.tree.text.offset(first.lineno, 0)
-        edits = [one for node in ast.walk(self.node) for one in self._edits(node)]
-        moved = [Edit(one.path, one.start - start, one.end - start, one.text) for one in dict.fromkeys(edits)]
+        edits = [edit for node in ast.walk(self.node) for edit in self._edits(node)]
+        moved = [Edit(edit.path, edit.start - start, edit.end - start, edit.text) for edit in dict.fromkeys(edits)]
         return apply(self.tree.text.value[start : self.tree.end(self.node)], moved)
 
     def imports(self) -> list[Edit]:
@@ -120,8 +124,8 @@ class _Writing:
                 return self._cut(_ASYNC, tree.start(node))
             case ast.comprehension() if node.is_async:
                 head = tree.text.value[: tree.start(node.target)]
-                found = list(re.finditer(r"async\s+(?=for\b)", head))
-                return [Edit(tree.view.path, found[-1].start(), found[-1].end(), "")] if found else []
+                matches = list(re.finditer(r"async\s+(?=for\b)", head))
+                return [Edit(tree.view.path, matches[-1].start(), matches[-1].end(), "")] if matches else []
             case ast.Await():
                 return self._awaited(node)
             case ast.Name() | ast.Attribute():
@@ -134,12 +138,12 @@ class _Writing:
                 return []
 
     def _cut(self, pattern: re.Pattern[str], start: int) -> list[Edit]:
-        found = pattern.match(self.tree.text.value, start)
-        return [] if found is None else [Edit(self.tree.view.path, start, found.end(), "")]
+        match = pattern.match(self.tree.text.value, start)
+        return [] if match is None else [Edit(self.tree.view.path, start, match.end(), "")]
 
     def _word(self, start: int, old: str, new: str) -> list[Edit]:
-        found = re.compile(rf"\b{re.escape(old)}\b").search(self.tree.text.value, start)
-        return [] if found is None else [Edit(self.tree.view.path, found.start(), found.end(), new)]
+        match = re.compile(rf"\b{re.escape(old)}\b").search(self.tree.text.value, start)
+        return [] if match is None else [Edit(self.tree.view.path, match.start(), match.end(), new)]
 
     def _awaited(self, node: ast.Await) -> list[Edit]:
         tree, path = self.tree, self.tree.view.path
@@ -158,12 +162,12 @@ class _Writing:
     def _stays_async(self, call: ast.Call) -> str | None:
         """Why a call that is awaited has no plain twin; None if it has one, or is of something nobody knows."""
         value = looked_up(self.workspace, self.tree, call.func, self._inside(call))
-        for one in members_of(value) if value is not None else ():
-            if isinstance(one, FunctionValue) and isinstance(one.function, Function) and one.function.is_async:
-                owner = one.function.owner
+        for member in members_of(value) if value is not None else ():
+            if isinstance(member, FunctionValue) and isinstance(member.function, Function) and member.function.is_async:
+                owner = member.function.owner
                 if owner is None or not (owner is self.cls or self._has_twin(owner)):
-                    path, line = one.function.place
-                    return f"`{one.function.qualname}` ({path}:{line}) is async and has no twin"
+                    path, line = member.function.place
+                    return f"`{member.function.qualname}` ({path}:{line}) is async and has no twin"
         names = [ast.unparse(call.func), *(names_of(value) if value is not None else ())]
         if any(plain_dotted(name) is not None for name in names):
             return None
@@ -181,8 +185,8 @@ class _Writing:
         value = looked_up(self.workspace, tree, node, self._inside(node)) if "sync" in last.lower() else None
         if last == self.cls.name and isinstance(node, ast.Name):
             return [Edit(tree.view.path, tree.start(node), tree.end(node), self.name)]
-        for one in members_of(value) if value is not None else ():
-            if isinstance(one, ClassObject) and isinstance(one.cls, Class) and self._has_twin(one.cls):
+        for member in members_of(value) if value is not None else ():
+            if isinstance(member, ClassObject) and isinstance(member.cls, Class) and self._has_twin(member.cls):
                 self._import_beside(last, plain_class(last))
                 return [Edit(tree.view.path, tree.end(node) - len(last), tree.end(node), plain_class(last))]
         dotted = ast.unparse(node) if isinstance(node, ast.Attribute) else ""
@@ -212,9 +216,9 @@ class _Writing:
 
     def _import_beside(self, old: str, new: str) -> None:
         """What `from x import old` brought has to be imported by its plain name too."""
-        for one in self.tree.module.body:
-            if isinstance(one, ast.ImportFrom) and any((a.asname or a.name) == old for a in one.names):
-                self.needed.setdefault(new, f"from {'.' * one.level}{one.module or ''} import {new}")
+        for statement in self.tree.module.body:
+            if isinstance(statement, ast.ImportFrom) and any((a.asname or a.name) == old for a in statement.names):
+                self.needed.setdefault(new, f"from {'.' * statement.level}{statement.module or ''} import {new}")
 
     def _inside(self, node: ast.AST) -> Function | None:
         around = self.tree.around(node)

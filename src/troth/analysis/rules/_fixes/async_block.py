@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from troth.analysis.findings import Safety
     from troth.analysis.rules._syntax_position import Standing
     from troth.analysis.semantics import Program
-    from troth.analysis.semantics.walk.incident import Incident
+    from troth.analysis.semantics.incident import Incident
 
 __all__ = ["async_for_fix", "async_with_fix"]
 
@@ -29,15 +29,15 @@ def async_for_fix(program: Program, incident: Incident) -> Fix | None:
     safety: Safety = "sure" if incident.sure and site.sure else "likely"
     if site.promise == "iterable":
         return _loop_itself(program, incident, safety)
-    here = standing(program, site.function.module.path, site.at)
-    if here is None or not _may_wait(here):
+    position = standing(program, site.function.module.path, site.at)
+    if position is None or not _may_wait(position):
         return None
-    for expression, parent in _readers(here, incident.variable):
-        edits = _loop(here, expression, parent)
+    for expression, parent in _readers(position, incident.variable):
+        edits = _loop(position, expression, parent)
         if edits is not None:
             return Fix("use `async for`", safety if len(edits) == 1 else "likely", edits)
-        if isinstance(parent, ast.Call) and expression is here.node:
-            edits = _collected(here, parent)
+        if isinstance(parent, ast.Call) and expression is position.node:
+            edits = _collected(position, parent)
             return Fix("collect it with `async for`", "likely", edits) if edits is not None else None
     return None
 
@@ -59,8 +59,8 @@ def async_with_fix(program: Program, incident: Incident) -> Fix | None:
     statement = _statement(text.value, (incident.at[0], incident.at[1]))
     if statement is None or not (incident.site.function.is_async or _is_top_of_cell(incident)):
         return None
-    first, *others = (ast.unparse(_entered(one.context_expr)) for one in statement.items)
-    if any(one != first for one in others):
+    first, *expressions = (ast.unparse(_entered(entered.context_expr)) for entered in statement.items)
+    if any(expression != first for expression in expressions):
         return None  # what else is entered may have no `__aenter__`
     start = text.offset(*incident.at[:2])
     safety: Safety = "sure" if incident.sure and incident.site.sure else "likely"
@@ -83,14 +83,16 @@ def _readers(here: Standing, variable: str) -> Iterator[tuple[ast.expr, ast.AST]
         yield here.node, here.parent
         return
     loops = [
-        one
-        for one in ast.walk(here.function)
-        if isinstance(one, ast.For | ast.comprehension) and isinstance(one.iter, ast.Name) and one.iter.id == variable
+        node
+        for node in ast.walk(here.function)
+        if isinstance(node, ast.For | ast.comprehension)
+        and isinstance(node.iter, ast.Name)
+        and node.iter.id == variable
     ]
     bound = [
-        one
-        for one in ast.walk(here.function)
-        if isinstance(one, ast.Name) and one.id == variable and isinstance(one.ctx, ast.Store)
+        node
+        for node in ast.walk(here.function)
+        if isinstance(node, ast.Name) and node.id == variable and isinstance(node.ctx, ast.Store)
     ]
     if len(loops) == len(bound) == 1:
         yield loops[0].iter, loops[0]
@@ -117,15 +119,15 @@ def _loop(here: Standing, expression: ast.expr, parent: ast.AST) -> tuple[Edit, 
 def _parent_of(here: Standing, node: ast.AST) -> ast.AST:
     """What a node of the same function is part of."""
     around = here.function or here.around[-1]
-    return next(one for one in ast.walk(around) if any(child is node for child in ast.iter_child_nodes(one)))
+    return next(inner for inner in ast.walk(around) if any(child is node for child in ast.iter_child_nodes(inner)))
 
 
 def _collected(here: Standing, reader: ast.Call) -> tuple[Edit, ...] | None:
     """`list(pages())` as `[item async for item in pages()]`."""
     if reader.args != [here.node] or reader.keywords or not isinstance(reader.func, ast.Name):
         return None
-    taken = {one.id for one in ast.walk(here.node) if isinstance(one, ast.Name)}
-    name = next((one for one in _NAMES if one not in taken), None)
+    used = {node.id for node in ast.walk(here.node) if isinstance(node, ast.Name)}
+    name = next((name for name in _NAMES if name not in used), None)
     if reader.func.id not in _READ_AT_ONCE or name is None:
         return None
     start, end = here.offsets(reader) if reader.func.id == "list" else (here.start, here.end)
@@ -139,12 +141,12 @@ def _collected(here: Standing, reader: ast.Call) -> tuple[Edit, ...] | None:
 
 def _statement(source: str, at: tuple[int, int]) -> ast.With | None:
     tree = tree_of(source)
-    found = (
-        one
-        for one in (() if tree is None else ast.walk(tree))
-        if isinstance(one, ast.With) and (one.lineno, one.col_offset) == at
+    statements = (
+        node
+        for node in (() if tree is None else ast.walk(tree))
+        if isinstance(node, ast.With) and (node.lineno, node.col_offset) == at
     )
-    return next(found, None)
+    return next(statements, None)
 
 
 def _entered(node: ast.expr) -> ast.expr:

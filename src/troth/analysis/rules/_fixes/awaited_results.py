@@ -28,9 +28,11 @@ def is_result_awaited(program: Program, function: Function) -> bool:
         for call in program.calling.of(caller):
             if call.text.rpartition(".")[2] != function.name or not call.is_awaited:
                 continue
-            if any(isinstance(one, FunctionValue) and one.function is function for one in members_of(call.callee)):
-                here = standing(program, caller.module.path, call.at)
-                if here is not None and _is_taken(here):
+            if any(
+                isinstance(member, FunctionValue) and member.function is function for member in members_of(call.callee)
+            ):
+                position = standing(program, caller.module.path, call.at)
+                if position is not None and _is_taken(position):
                     return True
     return False
 

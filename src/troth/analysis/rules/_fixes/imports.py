@@ -22,24 +22,24 @@ _OTHER_LOOPS = frozenset({"anyio", "trio", "curio", "gevent", "eventlet"})
 
 def is_imported(tree: ast.Module, module: str) -> bool:
     """Whether the file imports `module` at its top, under its own name."""
-    names = [alias for one in tree.body if isinstance(one, ast.Import) for alias in one.names]
+    names = [alias for statement in tree.body if isinstance(statement, ast.Import) for alias in statement.names]
     return any(alias.name == module and alias.asname is None for alias in names)
 
 
 def may_use_asyncio(program: Program) -> bool:
     """Whether the project runs on asyncio: it says so somewhere, or names no other library of that kind."""
-    loops = {one for found in program.said("imported loops").values() for one in found}
+    loops = {name for names in program.said("imported loops").values() for name in names}
     return "asyncio" in loops or not loops
 
 
 @part("imported loops")
 def _loops_in(file: FileFacts) -> frozenset[str]:
-    return frozenset(one.module.partition(".")[0] for one in file.imports) & {"asyncio", *_OTHER_LOOPS}
+    return frozenset(imported.module.partition(".")[0] for imported in file.imports) & {"asyncio", *_OTHER_LOOPS}
 
 
 def waits_otherwise(module: Module) -> bool:
     """Whether a file knows another library of that kind and not asyncio."""
-    tops = {one.module.partition(".")[0] for one in module.facts.imports if not one.level}
+    tops = {imported.module.partition(".")[0] for imported in module.facts.imports if not imported.level}
     return "asyncio" not in tops and not tops.isdisjoint(_OTHER_LOOPS)
 
 
@@ -51,7 +51,7 @@ def imported(here: Standing, module: str) -> tuple[Edit, ...] | None:
         return ()
     if here.path.endswith(".ipynb") or (module in here.text and _is_bound(tree, module)):
         return None
-    body = [one for one in tree.body if not _is_head(one)]
+    body = [statement for statement in tree.body if not _is_head(statement)]
     if not body:
         return None
     newline = "\r\n" if "\r\n" in here.text else "\n"
@@ -61,7 +61,7 @@ def imported(here: Standing, module: str) -> tuple[Edit, ...] | None:
         gap = ""
     else:
         first = body[0]
-        line = min([first.lineno, *(one.lineno for one in getattr(first, "decorator_list", ()))])
+        line = min([first.lineno, *(decorator.lineno for decorator in getattr(first, "decorator_list", ()))])
         gap = "" if isinstance(first, ast.Import | ast.ImportFrom) else newline * 2
     at = here.source.offset(line, 0)
     return (Edit(here.path, at, at, f"import {module}{newline}{gap}"),)
@@ -69,16 +69,16 @@ def imported(here: Standing, module: str) -> tuple[Edit, ...] | None:
 
 def _sorted_before(body: list[ast.stmt], module: str) -> list[ast.Import]:
     """The imports of the file's first group that a sorted file has before that of `module`."""
-    found: list[ast.Import] = []
-    for one, following in zip(body, [*body[1:], None], strict=True):
-        if not isinstance(one, ast.Import) or one.names[0].name > module or following is None:
+    imports: list[ast.Import] = []
+    for statement, following in zip(body, [*body[1:], None], strict=True):
+        if not isinstance(statement, ast.Import) or statement.names[0].name > module or following is None:
             break
-        if found and one.lineno > (found[-1].end_lineno or 0) + 1:
+        if imports and statement.lineno > (imports[-1].end_lineno or 0) + 1:
             break  # another group
-        if one.end_lineno == following.lineno:
+        if statement.end_lineno == following.lineno:
             break  # two statements on one line
-        found.append(one)
-    return found
+        imports.append(statement)
+    return imports
 
 
 @lru_cache(maxsize=8)  # findings come file by file, and one tree serves all of a file

@@ -49,17 +49,21 @@ def is_for_later(here: Standing, callee: str) -> bool:
         return True
     around = here.function
     return around is not None and any(
-        isinstance(one, ast.Call)
-        and isinstance(one.func, ast.Attribute)
-        and one.func.attr in _PUTTING
-        and isinstance(one.func.value, ast.Name)
-        and _LATER.search(one.func.value.id) is not None
-        and any(isinstance(given, ast.Name) and given.id == target.id for given in one.args)
-        for one in ast.walk(around)
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in _PUTTING
+        and isinstance(node.func.value, ast.Name)
+        and _LATER.search(node.func.value.id) is not None
+        and any(isinstance(arg, ast.Name) and arg.id == target.id for arg in node.args)
+        for node in ast.walk(around)
     )
 
 
 def is_about_blocking(here: Standing) -> bool:
     """Whether a function or class around it is named after a loop that is held up: there, blocking is the point."""
-    named = (one.name for one in here.around if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef))
-    return any(_BLOCKS.search(name) for name in named)
+    names = (
+        enclosing.name
+        for enclosing in here.around
+        if isinstance(enclosing, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    )
+    return any(_BLOCKS.search(name) for name in names)

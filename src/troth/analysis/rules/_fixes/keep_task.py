@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from troth.analysis.rules._syntax_position import Standing
     from troth.analysis.semantics import Program
-    from troth.analysis.semantics.walk.incident import Incident
+    from troth.analysis.semantics.incident import Incident
 
 __all__ = ["keep_fix"]
 
@@ -36,35 +36,44 @@ def keep_fix(program: Program, incident: Incident) -> Fix | None:
 
     What a thread was given to do may end only through what the function does next, so it is awaited only at the very end.
     """
-    here = standing(program, incident.site.function.module.path, incident.site.at)
-    if here is None or here.function is None or here.path.endswith(".ipynb") or not isinstance(here.parent, ast.Expr):
+    position = standing(program, incident.site.function.module.path, incident.site.at)
+    if (
+        position is None
+        or position.function is None
+        or position.path.endswith(".ipynb")
+        or not isinstance(position.parent, ast.Expr)
+    ):
         return None
     is_thread = incident.site.callee.rpartition(".")[2] == "run_in_executor"
-    if incident.site.promise == "future" and (not is_thread or _is_last(here)):
-        awaited = here.awaited()
+    if incident.site.promise == "future" and (not is_thread or _is_last(position)):
+        awaited = position.awaited()
         return Fix("await it", "likely", awaited) if awaited is not None else None
     kind = "Future" if is_thread else "Task"
-    lines = here.lines_of(here.parent)
-    home = _home(here, kind, is_old=program.oldest_python < _OLD)
-    name = _free(_NAMES[kind], {*_names_in(here.function)})
+    lines = position.lines_of(position.parent)
+    home = _home(position, kind, is_old=program.oldest_python < _OLD)
+    name = _free(_NAMES[kind], {*_names_in(position.function)})
     if lines is None or home is None or name is None:
         return None
     indent, end, newline = lines
     after = f"{newline}{indent}{home.name}.add({name}){newline}{indent}{name}.add_done_callback({home.name}.discard)"
-    edits = (*home.made, Edit(here.path, here.start, here.start, f"{name} = "), Edit(here.path, end, end, after))
-    what = "task" if kind == "Task" else "future"
-    return Fix(f"keep the {what} in `{home.name}` until it is done", "likely", edits)
+    edits = (
+        *home.made,
+        Edit(position.path, position.start, position.start, f"{name} = "),
+        Edit(position.path, end, end, after),
+    )
+    phrase = "task" if kind == "Task" else "future"
+    return Fix(f"keep the {phrase} in `{home.name}` until it is done", "likely", edits)
 
 
 def _is_last(here: Standing) -> bool:
     """Whether nothing of the function comes after the statement."""
-    chain = [one for one in here.around if not isinstance(one, ast.expr)]
+    chain = [enclosing for enclosing in here.around if not isinstance(enclosing, ast.expr)]
     for inner, outer in pairwise(chain):
         if isinstance(outer, ast.For | ast.AsyncFor | ast.While | ast.Try):
             return False
         body = getattr(outer, "body", [])
-        others = getattr(outer, "orelse", [])
-        last = [*body[-1:], *others[-1:]]
+        siblings = getattr(outer, "orelse", [])
+        last = [*body[-1:], *siblings[-1:]]
         if inner not in last:
             return False
         if outer is here.function:
@@ -93,21 +102,21 @@ def _home(here: Standing, kind: str, *, is_old: bool) -> _Home | None:
 def _new_home(here: Standing, tree: ast.Module, kind: str, *, is_old: bool) -> _Home | None:
     """A set of the module's own, after its imports."""
     head: list[ast.stmt] = []
-    for one in tree.body:
-        if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+    for statement in tree.body:
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             break
-        head.append(one)
-    imports = [one for one in head if isinstance(one, ast.Import | ast.ImportFrom)]
+        head.append(statement)
+    imports = [statement for statement in head if isinstance(statement, ast.Import | ast.ImportFrom)]
     if not imports:
         return None
     has_asyncio = any(
         alias.name == "asyncio" and alias.asname is None
-        for one in imports
-        if isinstance(one, ast.Import)
-        for alias in one.names
+        for imported in imports
+        if isinstance(imported, ast.Import)
+        for alias in imported.names
     )
     annotation = f"set[{f'asyncio.{kind}[object]' if has_asyncio else 'object'}]"
-    is_read_late = any(isinstance(one, ast.ImportFrom) and one.module == "__future__" for one in imports)
+    is_read_late = any(isinstance(imported, ast.ImportFrom) and imported.module == "__future__" for imported in imports)
     if is_old and not is_read_late:
         annotation = f'"{annotation}"'
     _, end = here.offsets(imports[-1])
@@ -117,9 +126,9 @@ def _new_home(here: Standing, tree: ast.Module, kind: str, *, is_old: bool) -> _
     newline = "\r\n" if here.text[line_end - 1] == "\r" else "\n"
     following = here.text[line_end + 1 :].partition("\n")[0].strip()
     name = _NEW_HOMES[kind]
-    made = f"{newline}{name}: {annotation} = set()  # the loop itself holds {kind.lower()}s only weakly{newline}"
-    made += newline if following else ""
-    return _Home(name, (Edit(here.path, line_end + 1, line_end + 1, made),))
+    declaration = f"{newline}{name}: {annotation} = set()  # the loop itself holds {kind.lower()}s only weakly{newline}"
+    declaration += newline if following else ""
+    return _Home(name, (Edit(here.path, line_end + 1, line_end + 1, declaration),))
 
 
 def _sets_of(kind: str, nodes: Iterable[ast.AST], text: str) -> Iterator[ast.expr]:
@@ -139,13 +148,13 @@ def _sets_of(kind: str, nodes: Iterable[ast.AST], text: str) -> Iterator[ast.exp
 
 
 def _names_in(node: ast.AST) -> set[str]:
-    found = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
-    return found | {one.arg for one in ast.walk(node) if isinstance(one, ast.arg)}
+    names = {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
+    return names | {inner.arg for inner in ast.walk(node) if isinstance(inner, ast.arg)}
 
 
 def _bound_in(function: ast.AST) -> set[str]:
-    found = {one.id for one in ast.walk(function) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
-    return found | {one.arg for one in ast.walk(function) if isinstance(one, ast.arg)}
+    names = {node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    return names | {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)}
 
 
 def _free(names: Iterable[str], taken: set[str]) -> str | None:

@@ -12,7 +12,7 @@ from troth.analysis.rules._syntax_position import standing
 
 if TYPE_CHECKING:
     from troth.analysis.semantics import Program
-    from troth.analysis.semantics.queries.call_graph import Call
+    from troth.analysis.semantics.infer.call_graph import Call
     from troth.analysis.semantics.queries.dispatch import Dispatcher
     from troth.analysis.semantics.queries.needless_async import Needless
     from troth.analysis.semantics.symbols import Function, Module
@@ -44,24 +44,28 @@ def free_fix(program: Program, one: Needless) -> Fix | None:
 
 def loses(program: Program, function: Function) -> bool:
     """Whether something is wrong with a promise in the function: it waits for nothing because an `await` is missing."""
-    return program.is_suspect(function) and any(
-        one.site.function is function for one in program.summary(function).incidents
+    return program.is_chosen(function) and any(
+        incident.site.function is function for incident in program.summary(function).incidents
     )
 
 
 def dispatch_fix(program: Program, dispatcher: Dispatcher, free: list[Function]) -> Fix | None:
     """Let the dispatcher await only what can be awaited, and make plain the handlers that nobody else mentions."""
     call = dispatcher.call
-    here = standing(program, call.caller.module.path, call.at)
-    if here is None or here.path.endswith(".ipynb"):
+    position = standing(program, call.caller.module.path, call.at)
+    if position is None or position.path.endswith(".ipynb"):
         return None
-    edits = both_colors(here)
+    edits = both_colors(position)
     if edits is None:
         return None
     by_name = call.node[1][0] == "name" and (call.callee is None or "getattr" in call.caller.facts.calls)
     names = 1 if by_name else 2  # its `def`; and its place in a table
-    freed = [one for one in free if not loses(program, one) and is_said(program, one.name, names, beyond=one)]
-    plain = [edit for one in freed for edit in _plain(program, one) or ()]
+    freed = [
+        function
+        for function in free
+        if not loses(program, function) and is_said(program, function.name, names, beyond=function)
+    ]
+    plain = [edit for function in freed for edit in _plain(program, function) or ()]
     count = f"{len(freed)} handler" + ("s" if len(freed) != 1 else "")
     title = "await only what can be awaited" + (f", and make {count} plain" if freed else "")
     return Fix(title, "likely", (*edits, *plain))
@@ -80,15 +84,15 @@ def is_said(program: Program, name: str, times: int, *, beyond: Function | None 
     With `beyond`, a method, files are left out in which only other classes say it, of a method of their own.
     """
     word = re.compile(rf"\b{re.escape(name)}\b")
-    left = times
+    remaining = times
     for module, text in program.own_texts():
         if text is None:
             return False  # nobody can count what it says
         if name in text and not (beyond is not None and _means_its_own(program, module, text, beyond)):
-            left -= len(word.findall(text))
-            if left < 0:
+            remaining -= len(word.findall(text))
+            if remaining < 0:
                 return False
-    return left == 0
+    return remaining == 0
 
 
 def _means_its_own(program: Program, module: Module, text: str, function: Function) -> bool:
@@ -97,9 +101,9 @@ def _means_its_own(program: Program, module: Module, text: str, function: Functi
     if owner is None or module is function.module:
         return False
     classes = [module.cls(index) for index in range(len(module.facts.classes))]
-    namesakes = [one for one in classes if function.name in one.methods]
+    namesakes = [cls for cls in classes if function.name in cls.methods]
     kin = {owner, *program.classes.order(owner), *program.classes.children(owner)}
-    if not namesakes or any(one in kin or owner in program.classes.order(one) for one in classes):
+    if not namesakes or any(cls in kin or owner in program.classes.order(cls) for cls in classes):
         return False
     return re.search(rf"(?<!def )(?<!self\.)\b{re.escape(function.name)}\b", text) is None
 
@@ -108,22 +112,22 @@ def _plain(program: Program, function: Function) -> tuple[Edit, ...] | None:
     path = function.module.path
     text = program.text(path)
     start = text.offset(function.facts.at[0], function.facts.at[1])
-    found = _ASYNC.match(text.value, start)
-    return (Edit(path, found.start(), found.end(), ""),) if found and not path.endswith(".ipynb") else None
+    match = _ASYNC.match(text.value, start)
+    return (Edit(path, match.start(), match.end(), ""),) if match and not path.endswith(".ipynb") else None
 
 
 def _without_await(program: Program, call: Call) -> tuple[Edit, ...] | None:
-    here = standing(program, call.caller.module.path, call.at)
-    if here is None or here.path.endswith(".ipynb") or not isinstance(here.parent, ast.Await):
+    position = standing(program, call.caller.module.path, call.at)
+    if position is None or position.path.endswith(".ipynb") or not isinstance(position.parent, ast.Await):
         return None
-    if any(isinstance(one, ast.GeneratorExp) for one in here.around):
+    if any(isinstance(enclosing, ast.GeneratorExp) for enclosing in position.around):
         return None  # without its await it may turn plain, and whoever reads it asynchronously would fail
-    start, end = here.offsets(here.parent)
-    found = _AWAIT.match(here.text, start)
-    assert found is not None
-    whole = here._replace(start=start, end=end, node=here.parent, around=here.around[1:])
-    if whole.binds_tighter and here.text[start - 1] == "(" and here.text[end : end + 1] == ")":
-        inside = here.text[start:end]
+    start, end = position.offsets(position.parent)
+    match = _AWAIT.match(position.text, start)
+    assert match is not None
+    whole = position._replace(start=start, end=end, node=position.parent, around=position.around[1:])
+    if whole.binds_tighter and position.text[start - 1] == "(" and position.text[end : end + 1] == ")":
+        inside = position.text[start:end]
         if "\n" not in inside:  # the parentheses were there for the await alone
-            return Edit(here.path, start - 1, found.end(), ""), Edit(here.path, end, end + 1, "")
-    return (Edit(here.path, found.start(), found.end(), ""),)
+            return Edit(position.path, start - 1, match.end(), ""), Edit(position.path, end, end + 1, "")
+    return (Edit(position.path, match.start(), match.end(), ""),)

@@ -28,9 +28,9 @@ def both_colors(here: Standing) -> tuple[Edit, ...] | None:
     if not isinstance(waiting, ast.Await) or not isinstance(statement, ast.stmt) or here.function is None:
         return None
     lines = here.lines_of(statement)
-    taken = {one.id for one in ast.walk(here.function) if isinstance(one, ast.Name)}
-    taken |= {one.arg for one in ast.walk(here.function) if isinstance(one, ast.arg)}
-    name = next((one for one in _RESULTS if one not in taken), None)
+    used = {node.id for node in ast.walk(here.function) if isinstance(node, ast.Name)}
+    used |= {node.arg for node in ast.walk(here.function) if isinstance(node, ast.arg)}
+    name = next((name for name in _RESULTS if name not in used), None)
     if isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name):
         name = statement.targets[0].id
     elif not isinstance(statement, ast.Expr | ast.Return):

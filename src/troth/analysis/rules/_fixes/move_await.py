@@ -42,7 +42,7 @@ def await_moved(program: Program, here: Standing, target: object) -> Moved | Non
     awaited = here.around[len(links) - 1]
     if len(links) == 1 or not isinstance(awaited, ast.Await):
         return None
-    if any(isinstance(one, ast.Call) for one in links[1:]):
+    if any(isinstance(link, ast.Call) for link in links[1:]):
         method = _method(program, target, links)
         if method is None or method.is_async:
             return Moved(here.awaited(), method is not None)
@@ -57,8 +57,8 @@ def await_moved(program: Program, here: Standing, target: object) -> Moved | Non
 
 def _method(program: Program, target: object, links: list[ast.AST]) -> Function | None:
     """The method that `f().method()` calls, where `f` says what it gives."""
-    _, attribute, call, *others = [*links, None]
-    if not isinstance(target, Function) or target.facts.returns is None or others != [None]:
+    _, attribute, call, *remaining = [*links, None]
+    if not isinstance(target, Function) or target.facts.returns is None or remaining != [None]:
         return None
     if not isinstance(attribute, ast.Attribute) or not isinstance(call, ast.Call):
         return None

@@ -25,7 +25,7 @@ from troth.analysis.rules._syntax import syntax_of
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.semantics.resolve.library import LibraryClass
 from troth.analysis.semantics.symbols import Class, Function
-from troth.analysis.semantics.values import External, Instance, Value
+from troth.analysis.semantics.values import External
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import At, FileFacts, FunctionFacts, Node
@@ -105,40 +105,29 @@ def check(program: Program) -> Iterator[Finding]:
     for path in program.asked:
         module = program.module(path)
         for index, facts in enumerate(module.facts.functions):
-            asked = _asked_for_keys(facts) if facts.flags & 1 and index else ()
-            if not asked:
+            if not (facts.flags & 1 and index and _asked_for_keys(facts)):
                 continue
             giving = program.names_found("functions giving models")
             if any(callee.rpartition(".")[2] in giving for callee in (*facts.awaited, *facts.calls)):
-                function = module.function(index)
-                if program.has_walked(function) or any(_may_hold_model(program, function, one) for one in asked):
-                    yield from _judge(program, module, function)
+                yield from _judge(program, module, module.function(index))
 
 
 def _asked_for_keys(facts: FunctionFacts) -> set[str]:
     """What is asked for a key: variables of the function, no parameters."""
-    asked = {
+    names = {
         *facts.keyed,
         *(callee[:-4] for callee in facts.calls if callee.endswith(".get") and callee.count(".") == 1),
     }
-    return asked.difference(param[0] for param in facts.params) if asked else asked
-
-
-def _may_hold_model(program: Program, function: Function, asked: str) -> bool:
-    """Whether a variable, or a collection in it (`users[]`), may hold an object of the project, on any way."""
-    if asked in {"await", "?"}:
-        return True
-    held = program.glance.held(function, asked.removesuffix("[]"))
-    return held is None or any(isinstance(one, Instance if asked[-1] != "]" else Value) for one in held)
+    return names.difference(param[0] for param in facts.params) if names else names
 
 
 @question("functions giving models")
 def _giving_models(program: Program) -> set[str]:
-    models = {name for found in program.said("models").values() for name in found}
+    models = {name for names in program.said("models").values() for name in names}
     return {
         name
-        for found in program.said("what async functions return").values()
-        for name, words in found.items()
+        for returned in program.said("what async functions return").values()
+        for name, words in returned.items()
         if not words.isdisjoint(models)
     }
 
@@ -155,16 +144,16 @@ def _models_in(file: FileFacts) -> frozenset[str]:
 
 @part("what async functions return")
 def _returned_in(file: FileFacts) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
+    by_name: dict[str, set[str]] = {}
     for f in file.functions:
         if f.flags & 1 and f.returns is not None:
-            found.setdefault(f.name, set()).update(word.strip("'\"") for word in words_of(f.returns))
-    return found
+            by_name.setdefault(f.name, set()).update(word.strip("'\"") for word in words_of(f.returns))
+    return by_name
 
 
 def _judge(program: Program, module: Module, function: Function) -> Iterator[Finding]:
     tree: ast.AST | None = None
-    met = {(one.variable, one.key, one.at): one.base for one in program.summary(function).keys}
+    met = {(key.variable, key.key, key.at): key.base for key in program.summary(function).keys}
     for (variable, key, at), base in met.items():
         cls = base.cls
         if base.guess or not isinstance(cls, Class) or variable in function.params or not _is_model(program, cls):
@@ -194,32 +183,35 @@ def _believed(
 def _comes_from_parameter(tree: ast.AST, function: Function, variable: str) -> bool:
     """Whether it is a part of what the function was given: `first = rows[0]` of a parameter `rows`."""
     first, last = function.facts.at[0], function.facts.at[2]
-    given = [
+    values = [
         node.value
         for node in ast.walk(tree)
         if isinstance(node, ast.Assign) and first <= node.lineno <= last and ast.unparse(node.targets[0]) == variable
     ]
-    names = [one for value in given for one in ast.walk(value)] or [ast.Name(variable.removesuffix("[]"))]
-    is_called = any(isinstance(one, ast.Call | ast.Await) for one in names)
-    return not is_called and any(isinstance(one, ast.Name) and one.id in function.params for one in names)
+    names = [node for value in values for node in ast.walk(value)] or [ast.Name(variable.removesuffix("[]"))]
+    is_called = any(isinstance(name, ast.Call | ast.Await) for name in names)
+    return not is_called and any(isinstance(name, ast.Name) and name.id in function.params for name in names)
 
 
 def _is_model(program: Program, cls: Class) -> bool:
     """A dataclass or pydantic model whose bases are all known, and none of which behaves like a dict."""
     order = program.classes.order(cls)
-    if any(isinstance(one, Class) and {"__getattr__", "__getitem__", "get"} & one.methods.keys() for one in order):
+    if any(
+        isinstance(ancestor, Class) and {"__getattr__", "__getitem__", "get"} & ancestor.methods.keys()
+        for ancestor in order
+    ):
         return False
-    own = [one for one in order if isinstance(one, Class)]
-    strangers = [base for one in own for base in one.facts.bases if _is_stranger(program, one, base)]
-    libraries = [one.qualified for one in order if isinstance(one, LibraryClass)]
+    own = [ancestor for ancestor in order if isinstance(ancestor, Class)]
+    strangers = [base for ancestor in own for base in ancestor.facts.bases if _is_stranger(program, ancestor, base)]
+    libraries = [ancestor.qualified for ancestor in order if isinstance(ancestor, LibraryClass)]
     if strangers and len(strangers) != order.count(None):
         return False
     if None in order and not strangers:
         return False
-    if any(not one.startswith(("pydantic.", "sqlmodel.", "typing.", "abc.", "builtins.")) for one in libraries):
+    if any(not library.startswith(("pydantic.", "sqlmodel.", "typing.", "abc.", "builtins.")) for library in libraries):
         return False
-    is_dataclass = any(decorator_name(d) == "dataclass" for one in own for d in one.facts.decorators)
-    return is_dataclass or bool(strangers) or any(one.rpartition(".")[2] in _MODELS for one in libraries)
+    is_dataclass = any(decorator_name(d) == "dataclass" for ancestor in own for d in ancestor.facts.decorators)
+    return is_dataclass or bool(strangers) or any(library.rpartition(".")[2] in _MODELS for library in libraries)
 
 
 def _is_stranger(program: Program, cls: Class, base: Node) -> bool:

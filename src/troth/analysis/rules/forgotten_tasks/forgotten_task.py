@@ -21,8 +21,8 @@ from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.rules._finding import tell_at
 from troth.analysis.rules.registry import Case, rule
+from troth.analysis.semantics.infer.call_graph import names_of
 from troth.analysis.semantics.infer.call_results import SPAWNERS
-from troth.analysis.semantics.queries.call_graph import names_of
 from troth.analysis.semantics.symbols import Function
 from troth.analysis.semantics.values import Coroutine
 
@@ -135,8 +135,12 @@ def _ends_with_the_loop(program: Program, function: Function) -> bool:
             continue
         for call in program.calling.of(caller):
             if call.given and semantics().runs_a_loop.get(next(iter(names_of(call.callee)), "")) == "runs":
-                made = call.given[0][1]
-                if isinstance(made, Coroutine) and made.site is not None and made.site.target is function:
+                awaitable = call.given[0][1]
+                if (
+                    isinstance(awaitable, Coroutine)
+                    and awaitable.site is not None
+                    and awaitable.site.target is function
+                ):
                     return True
     return False
 
@@ -145,7 +149,7 @@ def _is_handler(program: Program, function: Function) -> bool:
     scope = program.static(function.module, function.parent)
     for name, annotation, _, _ in function.facts.params[:2]:  # before it, the object that the handler is a method of
         taken = names_of(scope.value(annotation)) if annotation is not None and name != "self" else ()
-        if any(one.startswith(_WEB) and one.endswith("Request") for one in taken):
+        if any(type_name.startswith(_WEB) and type_name.endswith("Request") for type_name in taken):
             return True
     for decorator in function.facts.decorators:
         names = names_of(scope.value(decorator[1] if decorator[0] == "call" else decorator))
@@ -162,27 +166,31 @@ def _unread(body: tuple[Node, ...]) -> Iterator[_Unread]:
     for position, statement in enumerate(body):
         if statement[0] != "assign" or statement[1][0][0] != "name":
             continue
-        made = statement[2]
-        is_one = made[0] != "comp" or made[1] != "list"
+        created = statement[2]
+        is_one = created[0] != "comp" or created[1] != "list"
         if not is_one:
-            made = made[2][0]
-        if made[0] != "call":
+            created = created[2][0]
+        if created[0] != "call":
             continue
-        variable, rest = statement[1][0][1], body[position + 1 :]
-        if variable not in shared and not _reads(rest, variable) and not _reads(body[:position], variable):
-            yield _Unread(variable, made, rest, is_one)
+        variable, following = statement[1][0][1], body[position + 1 :]
+        if variable not in shared and not _reads(following, variable) and not _reads(body[:position], variable):
+            yield _Unread(variable, created, following, is_one)
 
 
 def _left(program: Program, function: Function, unread: list[_Unread], *, when: str) -> Iterator[Finding]:
-    for one in unread:
-        if when != "answered" and _waits(one.rest):
+    for task in unread:
+        if when != "answered" and _waits(task.rest):
             continue  # until then, the variable holds it
-        at = one.made[-1]
+        at = task.made[-1]
         call = next((call for call in program.calling.of(function) if call.at == at), None)
-        if call is not None and not function.is_async and not any(isinstance(one, Coroutine) for _, one in call.given):
+        if (
+            call is not None
+            and not function.is_async
+            and not any(isinstance(argument, Coroutine) for _, argument in call.given)
+        ):
             continue  # whatever it is given
         if call is not None and any(name in SPAWNERS for name in names_of(call.callee)):
-            yield _told(program, function, at, call.text, one.variable, when=when, is_one=one.is_one)
+            yield _told(program, function, at, call.text, task.variable, when=when, is_one=task.is_one)
 
 
 def _reads(body: tuple[Node, ...], variable: str) -> bool:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import MutableMapping
 
     from troth.analysis.semantics import Program
-    from troth.analysis.semantics.queries.call_graph import Call
+    from troth.analysis.semantics.infer.call_graph import Call
 
 _BASE = "class Tool:\n    def run(self, x):\n        return x\n    async def arun(self, x):\n        return await self.wait(x)\n    async def wait(self, x): ...\n"
 _PLAIN = "class Search(Tool):\n    def run(self, x):{mark}\n        return find(x)\n"
@@ -156,34 +156,38 @@ def _judge(program: Program, cls: Class, override: Function, name: str) -> Itera
             return
         base = next(
             (
-                one
-                for one in program.classes.order(cls)[1:]
-                if isinstance(one, Class) and name in one.methods and twin in one.methods
+                ancestor
+                for ancestor in program.classes.order(cls)[1:]
+                if isinstance(ancestor, Class) and name in ancestor.methods and twin in ancestor.methods
             ),
             None,
         )
         if base is None:
             continue
         mine = base.module.function(base.methods[name][-1])
-        other = base.module.function(base.methods[twin][-1])
+        function = base.module.function(base.methods[twin][-1])
         if (
-            mine.is_async == other.is_async
+            mine.is_async == function.is_async
             or override.is_async != mine.is_async
-            or _leads_to(program, base, other, name)
+            or _leads_to(program, base, function, name)
             or _leads_to(program, base, override, twin)  # a plain way to the async side, for others to take
             or _is_used_within(program, cls, name)
         ):
             continue
         if twin in _used_by(program, override):
             continue  # it hands on to the side that is called, for whoever asks in the other color
-        if any(twin in one.methods for one in (*_between(program, cls, base), *program.classes.children(cls))):
+        if any(
+            twin in relative.methods for relative in (*_between(program, cls, base), *program.classes.children(cls))
+        ):
             continue
         if any(_calls(program, cls, name)):
             continue
         calls = (call for call in _calls(program, cls, twin) if call.caller.name != name and call.callee is not None)
-        seen = [call for call in calls if not is_test(call.caller.module.path)]
-        if seen and not any(node[2] == name for call in seen for node in of_kind(call.caller.body(), "attr")):
-            yield _told(program, override, other, seen[0])  # nobody chooses between the two
+        outside_tests = [call for call in calls if not is_test(call.caller.module.path)]
+        if outside_tests and not any(
+            node[2] == name for call in outside_tests for node in of_kind(call.caller.body(), "attr")
+        ):
+            yield _told(program, override, function, outside_tests[0])  # nobody chooses between the two
 
 
 def _twins(name: str) -> Iterator[str]:
@@ -202,26 +206,26 @@ def _twins(name: str) -> Iterator[str]:
 
 
 def _between(program: Program, cls: Class, base: Class) -> Iterator[Class]:
-    for one in program.classes.order(cls)[1:]:
-        if one is base:
+    for ancestor in program.classes.order(cls)[1:]:
+        if ancestor is base:
             return
-        if isinstance(one, Class):
-            yield one
+        if isinstance(ancestor, Class):
+            yield ancestor
 
 
 def _leads_to(program: Program, base: Class, function: Function, name: str) -> bool:
     """Whether the base's side asks its twin, itself or through what else it calls on the object."""
-    seen: set[str] = set()
+    names: set[str] = set()
     todo = [function]
     while todo:
-        one = todo.pop()
-        used = _used_by(program, one)
+        current = todo.pop()
+        used = _used_by(program, current)
         if name in used:
             return True
         for method in used:
-            if method in seen or method not in base.methods:
+            if method in names or method not in base.methods:
                 continue
-            seen.add(method)
+            names.add(method)
             todo += [base.module.function(index) for index in base.methods[method]]
     return None in program.classes.order(base)  # an unknown base may do anything
 
@@ -229,10 +233,10 @@ def _leads_to(program: Program, base: Class, function: Function, name: str) -> b
 def _is_used_within(program: Program, cls: Class, name: str) -> bool:
     """Whether another method of the class or of its bases uses the overridden one."""
     return any(
-        name in _used_by(program, one.module.function(index))
-        for one in program.classes.order(cls)
-        if isinstance(one, Class)
-        for method, indexes in one.methods.items()
+        name in _used_by(program, ancestor.module.function(index))
+        for ancestor in program.classes.order(cls)
+        if isinstance(ancestor, Class)
+        for method, indexes in ancestor.methods.items()
         if method != name
         for index in indexes
     )
@@ -240,10 +244,12 @@ def _is_used_within(program: Program, cls: Class, name: str) -> bool:
 
 def _used_by(program: Program, function: Function) -> frozenset[str]:
     """The attributes of `self` that a method uses; a base is asked for each class that derives from it."""
-    known: MutableMapping[Function, frozenset[str]] = program.answers_to("attributes of self")
-    if function not in known:
-        known[function] = frozenset(node[2] for node in of_kind(function.body(), "attr") if node[1] == ("name", "self"))
-    return known[function]
+    answers: MutableMapping[Function, frozenset[str]] = program.answers_to("attributes of self")
+    if function not in answers:
+        answers[function] = frozenset(
+            node[2] for node in of_kind(function.body(), "attr") if node[1] == ("name", "self")
+        )
+    return answers[function]
 
 
 def _calls(program: Program, cls: Class, name: str) -> Iterator[Call]:
@@ -259,14 +265,14 @@ def _calls(program: Program, cls: Class, name: str) -> Iterator[Call]:
             if owner is not None and callee[1] == ("name", "self"):
                 if _is_one_family(program, cls, owner):
                     yield call
-            elif call.callee is None or any(_is_of(program, one, cls) for one in members_of(call.callee)):
+            elif call.callee is None or any(_is_of(program, member, cls) for member in members_of(call.callee)):
                 yield call
 
 
 def _is_of(program: Program, value: object, cls: Class) -> bool:
     receiver = value.receiver if isinstance(value, FunctionValue) else None
-    found = receiver.cls if isinstance(receiver, Instance | ClassObject) else None
-    return isinstance(found, Class) and _is_one_family(program, cls, found)
+    receiver_cls = receiver.cls if isinstance(receiver, Instance | ClassObject) else None
+    return isinstance(receiver_cls, Class) and _is_one_family(program, cls, receiver_cls)
 
 
 def _is_one_family(program: Program, cls: Class, other: Class) -> bool:

@@ -27,7 +27,7 @@ from troth.analysis.semantics.values import ClassObject, Instance
 if TYPE_CHECKING:
     from troth.analysis.facts.model import FileFacts, FunctionFacts
     from troth.analysis.semantics import Program
-    from troth.analysis.semantics.queries.call_graph import Call
+    from troth.analysis.semantics.infer.call_graph import Call
     from troth.analysis.semantics.symbols import Function
 
 _BASE = "import asyncio\nclass Agent:\n    def step(self):\n        return 1\n    async def astep(self):\n        return await asyncio.to_thread(self.step)\n"
@@ -73,11 +73,11 @@ def check(program: Program) -> Iterator[Finding]:
 
 def _shims(program: Program) -> dict[str, list[Function]]:
     """The async methods that only hand a plain method of the same object to a thread, by name."""
-    found: dict[str, list[Function]] = {}
+    by_name: dict[str, list[Function]] = {}
     for path, indexes in program.said("shims").items():
         for function in map(program.module(path).function, indexes):
-            found.setdefault(function.name, []).append(function)
-    return found
+            by_name.setdefault(function.name, []).append(function)
+    return by_name
 
 
 @part("shims")
@@ -98,23 +98,23 @@ def _only_offloads(file: FileFacts, function: FunctionFacts) -> bool:
     if len(waiting) != 1 or waiting[0][1][0] != "call" or len(body) > 3:
         return False
     receiver = function.params[0][0] if function.params else ""
-    given = waiting[0][1][2]
+    arguments = waiting[0][1][2]
     methods = dict(file.classes[function.owner].methods)
     return any(
         node[0] == "attr"
         and node[1] == ("name", receiver)
         and node[2] in methods
         and not file.functions[methods[node[2]][-1]].flags & ASYNC
-        for node in given
+        for node in arguments
     )
 
 
 def _judge(program: Program, call: Call, shims: dict[str, list[Function]]) -> Iterator[Finding]:
     arguments = call.node[2]
-    wanted = {"hasattr": 2, "getattr": 3}.get(call.text)
-    if len(arguments) == wanted and arguments[1][:2] == ("const", "str") and len(arguments[1]) == 3:
+    answer = {"hasattr": 2, "getattr": 3}.get(call.text)
+    if len(arguments) == answer and arguments[1][:2] == ("const", "str") and len(arguments[1]) == 3:
         name, base = arguments[1][2], call.given[0][1]
-    elif wanted is None and arguments and arguments[0][0] == "attr":
+    elif answer is None and arguments and arguments[0][0] == "attr":
         name, base = arguments[0][2], program.static(call.caller.module, call.caller).value(arguments[0][1])
     else:
         return

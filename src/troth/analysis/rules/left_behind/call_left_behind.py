@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from troth.analysis.findings import Finding
     from troth.analysis.semantics import Program
-    from troth.analysis.semantics.walk.incident import Incident
+    from troth.analysis.semantics.incident import Incident
 
 _TWO = "from unknown import db\nasync def one():\n    await db.commit()\nasync def two():\n    await db.commit()\n"
 CASES = [

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from troth.analysis.facts.nodes import of_kind
 from troth.analysis.rules.loop_misuse.waiting_for_own_loop import waits_for_own_loop
-from troth.analysis.semantics.queries.call_graph import names_of
+from troth.analysis.semantics.infer.call_graph import names_of
 
 if TYPE_CHECKING:
     from troth.analysis.knowledge.semantics import Blocking
     from troth.analysis.semantics import Program
-    from troth.analysis.semantics.queries.call_graph import Call
+    from troth.analysis.semantics.infer.call_graph import Call
 
 __all__ = ["is_perhaps_done", "takes_no_time"]
 
@@ -43,7 +43,7 @@ def takes_no_time(program: Program, call: Call, found: Blocking) -> bool:
         return True  # the host's own addresses are asked of nobody
     if name == "put" and found.waits_for == "queue":
         return True  # most queues have no bound, and then nobody waits
-    if any("socket.socket." in one for one in names_of(call.callee)) and (
+    if any("socket.socket." in path for path in names_of(call.callee)) and (
         _is_nonblocking(program, call) or _is_datagram(program, call)
     ):
         return True
@@ -59,17 +59,17 @@ def _is_told_so(program: Program, call: Call, found: Blocking) -> bool:
     if not isinstance(tree, ast.Call):
         return False
     name = call.text.rpartition(".")[2]
-    given = {str(position): value for position, value in enumerate(tree.args)}
-    given |= {keyword.arg: keyword.value for keyword in tree.keywords if keyword.arg}
-    if name in _LOOKUPS and any(_is_numeric(value) for value in given.values()):
+    arguments = {str(position): value for position, value in enumerate(tree.args)}
+    arguments |= {keyword.arg: keyword.value for keyword in tree.keywords if keyword.arg}
+    if name in _LOOKUPS and any(_is_numeric(value) for value in arguments.values()):
         return True
-    if any(_FLAGS.search(ast.unparse(value)) for value in given.values() if not isinstance(value, ast.Constant)):
+    if any(_FLAGS.search(ast.unparse(value)) for value in arguments.values() if not isinstance(value, ast.Constant)):
         return True
-    off = [value.value for key, value in given.items() if key in found.unless and isinstance(value, ast.Constant)]
-    last = given.get("3")
+    off = [value.value for key, value in arguments.items() if key in found.unless and isinstance(value, ast.Constant)]
+    last = arguments.get("3")
     if name == "select" and isinstance(last, ast.Constant) and last.value == 0:
         return True
-    first = given.get("0")
+    first = arguments.get("0")
     is_zero = found.waits_for == "sleep" and isinstance(first, ast.Constant) and first.value == 0
     return is_zero or any(value is False for value in off)
 
@@ -93,8 +93,12 @@ def is_perhaps_done(call: Call) -> bool:
     if any(node[-1] == call.at for node, _ in waits_for_own_loop(call.caller.facts)):
         return True  # worse than blocking: the rule about the own loop tells of it
     receiver = call.node[1][1] if call.node[1][0] == "attr" else call.node[1]
-    asked = any(callee.rpartition(".")[2] in {"done", "wait", "as_completed"} for callee in call.caller.facts.calls)
-    return receiver[0] not in {"name", "call"} or asked or bool(call.caller.facts.awaited and receiver[0] == "name")
+    is_asked_for = any(
+        callee.rpartition(".")[2] in {"done", "wait", "as_completed"} for callee in call.caller.facts.calls
+    )
+    return (
+        receiver[0] not in {"name", "call"} or is_asked_for or bool(call.caller.facts.awaited and receiver[0] == "name")
+    )
 
 
 def _is_nonblocking(program: Program, call: Call) -> bool:

@@ -27,8 +27,8 @@ from troth.analysis.rules._fixes.intent import is_about_blocking
 from troth.analysis.rules._syntax_position import standing
 from troth.analysis.rules.loop_misuse._nonblocking import is_perhaps_done, takes_no_time
 from troth.analysis.rules.registry import Case, rule
+from troth.analysis.semantics.infer.call_graph import names_of
 from troth.analysis.semantics.queries.call_chains import Chains, Link, chains_of
-from troth.analysis.semantics.queries.call_graph import names_of
 from troth.analysis.semantics.resolve.library import LibraryClass
 from troth.analysis.semantics.resolve.test_files import is_test
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from troth.analysis.facts.model import At
     from troth.analysis.findings import Safety
     from troth.analysis.semantics import Program
-    from troth.analysis.semantics.queries.call_graph import Call
+    from troth.analysis.semantics.infer.call_graph import Call
     from troth.analysis.semantics.symbols import Function
 
 CASES = [
@@ -299,23 +299,23 @@ _RUNNING = frozenset({"run_until_complete", "run_forever", "run"})
 @rule("TR602", "blocking-call", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Calls that hold the loop up."""
-    for call, found, others in _told_once(program):
-        what = f"waits for {_words(found)} and holds up the loop meanwhile"
+    for call, blocking, callers in _told_once(program):
+        phrase = f"waits for {_words(blocking)} and holds up the loop meanwhile"
         if "subprocess.Popen" in set(names_of(call.callee)):
-            what = "holds up the loop while the program starts, and so will whoever waits for its end"
+            phrase = "holds up the loop while the program starts, and so will whoever waits for its end"
         if _makes_a_client(call):
-            what = "makes a client whose every call waits for the network and holds up the loop meanwhile"
-        yield _told(program, call, found, f"`{_shown(program, call)}(…)` {what}", (), others)
-    told: set[tuple[Function, Function, At]] = set()
+            phrase = "makes a client whose every call waits for the network and holds up the loop meanwhile"
+        yield _told(program, call, blocking, f"`{_shown(program, call)}(…)` {phrase}", (), callers)
+    reported: set[tuple[Function, Function, At]] = set()
     for link in _chained(program).indirect():
         end = _kind(program, link.end)
         assert end is not None
         way = (link.call.caller, link.end.caller, link.end.at)
-        if way in told or _is_told_not_to_wait(program, link) or _is_of_a_blocking_flavor(link.call.caller):
+        if way in reported or _is_told_not_to_wait(program, link) or _is_of_a_blocking_flavor(link.call.caller):
             continue  # one that blocks there is repaired for all
         if is_test(link.call.caller.module.path) and (_is_cut_off(program, link) or _is_one_of_two(link.call)):
             continue
-        told.add(way)
+        reported.add(way)
         message = (
             f"`{link.call.text}(…)` leads to `{link.end.text}(…)`, which waits for {_words(end)} and holds up the loop"
         )
@@ -326,7 +326,7 @@ def _told_once(program: Program) -> Iterator[tuple[Call, Blocking, list[Call]]]:
     """The calls that are told, what they wait for, and in a file of tests the others for which each of them stands."""
     connections: set[tuple[Function, str]] = set()
     in_tests: dict[tuple[str, str], list[Call]] = {}
-    told: list[tuple[Call, Blocking, list[Call]]] = []
+    findings: list[tuple[Call, Blocking, list[Call]]] = []
     for call in _direct(program).direct():
         if (
             call.is_awaited
@@ -335,14 +335,14 @@ def _told_once(program: Program) -> Iterator[tuple[Call, Blocking, list[Call]]]:
             or _is_entered_async(call)
         ):
             continue
-        found = _kind(program, call)
-        assert found is not None
-        if found.waits_for == "database":
+        kind = _kind(program, call)
+        assert kind is not None
+        if kind.waits_for == "database":
             connection = (call.caller, call.text.rpartition(".")[0])
             if connection in connections:
                 continue  # an async connection repairs all calls of it
             connections.add(connection)
-        others: list[Call] = []
+        callers: list[Call] = []
         if is_test(call.caller.module.path):
             if _is_expected_to_fail(program, call):
                 continue
@@ -350,9 +350,9 @@ def _told_once(program: Program) -> Iterator[tuple[Call, Blocking, list[Call]]]:
             if place in in_tests:
                 in_tests[place].append(call)
                 continue
-            in_tests[place] = others
-        told.append((call, found, others))
-    yield from told
+            in_tests[place] = callers
+        findings.append((call, kind, callers))
+    yield from findings
 
 
 def _is_of_a_blocking_flavor(function: Function) -> bool:
@@ -377,7 +377,7 @@ def _has_a_thread(program: Program, function: Function) -> bool:
     if owner is None or not owner.facts.bases:
         return False
     order = program.classes.order(owner)
-    if not any(isinstance(one, LibraryClass) and one.qualified == "threading.Thread" for one in order):
+    if not any(isinstance(ancestor, LibraryClass) and ancestor.qualified == "threading.Thread" for ancestor in order):
         return False
     methods = (owner.module.function(index).facts for indexes in owner.methods.values() for index in indexes)
     return any(callee.rpartition(".")[2] in _RUNNING for facts in methods for callee in facts.calls)
@@ -385,7 +385,7 @@ def _has_a_thread(program: Program, function: Function) -> bool:
 
 def _is_entered_async(call: Call) -> bool:
     """`async with client.stream(…)`: whatever the table knows, the author has a client that is entered so."""
-    if not any(taken.startswith("with ") for taken in call.caller.facts.awaited):
+    if not any(callee.startswith("with ") for callee in call.caller.facts.awaited):
         return False
     entered = (node for node in of_kind(call.caller.body(), "with") if node[1])
     return any(item[0] == call.node for node in entered for item in node[2])
@@ -393,60 +393,63 @@ def _is_entered_async(call: Call) -> bool:
 
 def _is_told_not_to_wait(program: Program, link: Link) -> bool:
     """`self._poll(blocking=False)` on the way."""
-    one: Link | None = link
-    while one is not None:
-        said = program.text(one.call.caller.module.path).cut(*one.call.at)
-        if any(keyword in _WAITING for keyword, _ in one.call.node[3]) and _NOT_WAITING.search(said):
+    current: Link | None = link
+    while current is not None:
+        source = program.text(current.call.caller.module.path).cut(*current.call.at)
+        if any(keyword in _WAITING for keyword, _ in current.call.node[3]) and _NOT_WAITING.search(source):
             return True
-        one = one.rest
+        current = current.rest
     return False
 
 
 def _is_expected_to_fail(program: Program, call: Call) -> bool:
     """`with pytest.raises(…)` around the call: it is there to fail before it waits for anybody."""
-    here = standing(program, call.caller.module.path, call.at)
-    return here is not None and any(
-        isinstance(node, ast.With | ast.AsyncWith) and any("aises" in ast.unparse(one) for one in node.items)
-        for node in here.around
+    position = standing(program, call.caller.module.path, call.at)
+    return position is not None and any(
+        isinstance(node, ast.With | ast.AsyncWith) and any("aises" in ast.unparse(item) for item in node.items)
+        for node in position.around
     )
 
 
 def _is_cut_off(program: Program, link: Link) -> bool:
     """Whether a test has put something else in the place of a function on the way."""
     caller = link.call.caller
-    said = program.text(caller.module.path).cut(*caller.facts.at)
-    one = link.rest
-    while one is not None:
-        name = re.escape(one.call.text.rpartition(".")[2])
-        if re.search(rf"""\.{name}\s*=[^=]|["'.]{name}["']""", said):
+    source = program.text(caller.module.path).cut(*caller.facts.at)
+    current = link.rest
+    while current is not None:
+        name = re.escape(current.call.text.rpartition(".")[2])
+        if re.search(rf"""\.{name}\s*=[^=]|["'.]{name}["']""", source):
             return True
-        one = one.rest
+        current = current.rest
     return False
 
 
 def _kind(program: Program, call: Call) -> Blocking | None:
     """What a call waits for while it holds the loop up; None where it holds up nothing."""
-    known: MutableMapping[tuple[Function, At], Blocking | None] = program.answers_to("kind of blocking")
+    answers: MutableMapping[tuple[Function, At], Blocking | None] = program.answers_to("kind of blocking")
     key = (call.caller, call.at)
-    if key not in known:
-        known[key] = _look(program, call)
-    return known[key]
+    if key not in answers:
+        answers[key] = _look(program, call)
+    return answers[key]
 
 
 def _look(program: Program, call: Call) -> Blocking | None:
-    known = semantics().blocking
-    found = next((known[name] for name in set(names_of(call.callee)) if name in known), None) or _also(program, call)
-    if found is None or found.waits_for not in _DIRECT:
+    by_name = semantics().blocking
+    names = set(names_of(call.callee))
+    blocking = next((by_name[name] for name in names if name in by_name), None) or _also(program, call)
+    if blocking is None or blocking.waits_for not in _DIRECT:
         return None
-    if found.waits_for == "database" and is_test(call.caller.module.path):
+    if blocking.waits_for == "database" and is_test(call.caller.module.path):
         return None  # a test that makes its own small database has nobody waiting meanwhile
-    if found.waits_for == "person" and (_runs_alone(program, call.caller) or is_test(call.caller.module.path)):
+    if blocking.waits_for == "person" and (_runs_alone(program, call.caller) or is_test(call.caller.module.path)):
         return None
-    if found.waits_for == "file" and (call.text.rpartition(".")[2] not in _FILES or _runs_alone(program, call.caller)):
+    if blocking.waits_for == "file" and (
+        call.text.rpartition(".")[2] not in _FILES or _runs_alone(program, call.caller)
+    ):
         return None
-    if found.waits_for == "future" and is_perhaps_done(call):
+    if blocking.waits_for == "future" and is_perhaps_done(call):
         return None
-    return None if takes_no_time(program, call, found) else found
+    return None if takes_no_time(program, call, blocking) else blocking
 
 
 def _direct(program: Program) -> Chains:
@@ -466,13 +469,13 @@ def _direct(program: Program) -> Chains:
 
 
 def _chained(program: Program) -> Chains:
-    known = semantics().blocking
+    blocking = semantics().blocking
 
     def make() -> Chains:
         return Chains(
             program,
             "blocking at a distance",
-            [name for name in known if _reaches(known[name])],
+            [name for name in blocking if _reaches(blocking[name])],
             lambda call: (
                 not call.text.endswith("Popen") and not _makes_a_client(call) and _reaches(_kind(program, call))
             ),
@@ -551,8 +554,8 @@ def _also(program: Program, call: Call) -> Blocking | None:
         return Blocking("future", "asyncio.wrap_future")
     if name not in _FILES or call.is_awaited or "test" in call.caller.module.path or _has_async_paths(call.caller):
         return None
-    is_path = any(one.startswith("pathlib.") for one in names_of(call.callee))
-    if is_path or (call.callee is None and not any(program.evidence.colors(name))):
+    is_path = any(path.startswith("pathlib.") for path in names_of(call.callee))
+    if is_path or (call.callee is None and not any(program.counts.colors(name))):
         return Blocking("file", "await asyncio.to_thread(…)")
     return None
 
@@ -567,12 +570,12 @@ def _is_of_a_pool(program: Program, call: Call) -> bool:
     """Whether a result is asked of what a pool of threads or processes gave for a job: `pool.submit(job).result()`."""
     future: Any = call.node[1][1] if call.node[1][0] == "attr" else ()
     if future[:1] == ("name",):
-        given = [one[2] for one in of_kind(call.caller.body(), "assign") if one[1] == (future,)]
-        future = given[0] if len(given) == 1 else ()
+        values = [node[2] for node in of_kind(call.caller.body(), "assign") if node[1] == (future,)]
+        future = values[0] if len(values) == 1 else ()
     if future[:1] != ("call",):
         return False
-    made = next((one for one in program.calling.of(call.caller) if one.at == future[-1]), None)
-    names = () if made is None else tuple(names_of(made.callee))
+    maker = next((candidate for candidate in program.calling.of(call.caller) if candidate.at == future[-1]), None)
+    names = () if maker is None else tuple(names_of(maker.callee))
     return any(name.startswith("concurrent.futures.") and name.endswith(".submit") for name in names)
 
 
@@ -591,13 +594,13 @@ _TO_THREAD = 9  # the minor version of Python 3 that brought `asyncio.to_thread`
 
 def _fix_of_all(program: Program, calls: Sequence[Call]) -> Fix | None:
     """The fix of a call and of those that it stands for: one that is left would be told next."""
-    fixes = [_fix(program, call, found) for call in calls if (found := _kind(program, call)) is not None]
+    fixes = [_fix(program, call, kind) for call in calls if (kind := _kind(program, call)) is not None]
     first = fixes[0] if fixes else None
-    every = [one for one in fixes if one is not None]
+    every = [fixe for fixe in fixes if fixe is not None]
     if first is None or len(every) < len(fixes):
         return None
     more = f"; likewise the {len(every) - 1} below it" if len(every) > 1 else ""
-    edits = tuple(dict.fromkeys(edit for one in every for edit in one.edits))
+    edits = tuple(dict.fromkeys(edit for function in every for edit in function.edits))
     return Fix(f"{first.title}{more}", first.safety, edits)  # all call the same, so that all are as safe
 
 
@@ -606,32 +609,34 @@ def _fix(program: Program, call: Call, found: Blocking) -> Fix | None:
 
     Locks, database connections and what else belongs to its thread stay where they are.
     """
-    here = standing(program, call.caller.module.path, call.at)
-    if here is None or not isinstance(here.node, ast.Call):
+    position = standing(program, call.caller.module.path, call.at)
+    if position is None or not isinstance(position.node, ast.Call):
         return None
-    tree = here.around[-1]
+    tree = position.around[-1]
     assert isinstance(tree, ast.Module)
-    library = next((one for one in ("asyncio", "anyio", "trio") if is_imported(tree, one)), None)
+    library = next(
+        (module_name for module_name in ("asyncio", "anyio", "trio") if is_imported(tree, module_name)), None
+    )
     if library is None and (not may_use_asyncio(program) or waits_otherwise(call.caller.module)):
         return None
-    added = imported(here, library or "asyncio")
+    added = imported(position, library or "asyncio")
     library = library or "asyncio"
-    _, callee = here.offsets(here.node.func)
+    _, callee = position.offsets(position.node.func)
     if added is None:
         return None
     if found.twin == "asyncio.sleep":
-        named = Edit(here.path, here.start, callee, f"{library}.sleep")
-        edits = here.awaited("await ", named)
-        safety: Safety = "guess" if is_about_blocking(here) else "sure"
+        renamed = Edit(position.path, position.start, callee, f"{library}.sleep")
+        edits = position.awaited("await ", renamed)
+        safety: Safety = "guess" if is_about_blocking(position) else "sure"
         return Fix(f"await {library}.sleep instead", safety, (*added, *edits)) if edits is not None else None
-    if found.waits_for not in _FOR_A_THREAD or here.text[callee : callee + 1] != "(":
+    if found.waits_for not in _FOR_A_THREAD or position.text[callee : callee + 1] != "(":
         return None
-    if library != "asyncio" and here.node.keywords:
+    if library != "asyncio" and position.node.keywords:
         return None  # these threads take no keywords
     if library == "asyncio" and program.oldest_python < _TO_THREAD:
         return None
     thread = f"{library}.to_thread" if library == "asyncio" else f"{library}.to_thread.run_sync"
-    has_arguments = here.node.args or here.node.keywords
-    comma = "" if not has_arguments else "," if here.text[callee + 1].isspace() else ", "
-    edits = here.awaited(f"await {thread}(", Edit(here.path, callee, callee + 1, comma))
+    has_arguments = position.node.args or position.node.keywords
+    comma = "" if not has_arguments else "," if position.text[callee + 1].isspace() else ", "
+    edits = position.awaited(f"await {thread}(", Edit(position.path, callee, callee + 1, comma))
     return Fix(f"hand it to a thread: `await {thread}(…)`", "likely", (*added, *edits)) if edits is not None else None

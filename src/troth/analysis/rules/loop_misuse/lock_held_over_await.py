@@ -69,15 +69,15 @@ def check(program: Program) -> Iterator[Finding]:
     """Locks of threads that are held while something else runs on the loop."""
     for path in program.asked:
         module = program.module(path)
-        if not any(one.module.partition(".")[0] in _HOMES for one in module.facts.imports):
+        if not any(imported.module.partition(".")[0] in _HOMES for imported in module.facts.imports):
             continue
         for index, facts in enumerate(module.facts.functions):
             if not (facts.flags & ASYNC and facts.flags & WAITS) or not facts.taken or facts.name.startswith("test"):
                 continue  # a test has its loop for itself
             for entered, body, at in _held(body_of(facts)):
-                made = _maker(program, module, module.function(index), entered)
-                if made and not _never_suspends(program, module.function(index), body):
-                    yield _told(program, module.function(index), entered, at, made)
+                maker = _maker(program, module, module.function(index), entered)
+                if maker and not _never_suspends(program, module.function(index), body):
+                    yield _told(program, module.function(index), entered, at, maker)
 
 
 def _held(body: tuple[Node, ...]) -> Iterator[tuple[Node, tuple[Node, ...], At]]:
@@ -109,14 +109,18 @@ def _maker(program: Program, module: Module, function: Function, entered: Node) 
     if entered[0] == "name":
         for statement in of_kind(function.body(), "assign"):
             if entered in statement[1]:
-                made = statement[2]
-                value = program.static(module, function).value(made[1]) if made[0] == "call" else None
+                assigned = statement[2]
+                value = program.static(module, function).value(assigned[1]) if assigned[0] == "call" else None
                 return _named(value)
-    found = _named(program.static(module, function).value(entered))
-    if found or entered[0] != "attr" or entered[1][0] != "name":
-        return found
+    maker = _named(program.static(module, function).value(entered))
+    if maker or entered[0] != "attr" or entered[1][0] != "name":
+        return maker
     owner = function.class_around
-    values = [one[3] for one in owner.facts.self_attributes if one[0] == entered[2]] if owner is not None else []
+    values = (
+        [self_attribute[3] for self_attribute in owner.facts.self_attributes if self_attribute[0] == entered[2]]
+        if owner is not None
+        else []
+    )
     if owner is None or len(values) != 1 or values[0] is None or values[0][0] != "call":
         return ""
     if not function.facts.params or function.facts.params[0][0] != entered[1][1]:
@@ -144,12 +148,12 @@ def _told(program: Program, function: Function, entered: Node, at: At, made: str
     written = name if entered[0] == "name" else f"{entered[1][1]}.{name}" if entered[1][0] == "name" else name
     line, column = at[:2]
     if made.endswith("RLock"):
-        what = "other tasks of the loop are on the same thread, and it lets them in"
+        phrase = "other tasks of the loop are on the same thread, and it lets them in"
     else:
-        what = "another task of the loop that wants it stops them all, and this one never goes on to let go"
+        phrase = "another task of the loop that wants it stops them all, and this one never goes on to let go"
     return tell_at(
         program, "TR605", "lock-held-over-await", function, (line, column, line, column + len("with")),
-        f"`{written}` is held while this function waits: {what}", sure=False,
+        f"`{written}` is held while this function waits: {phrase}", sure=False,
         reasons=(Reason(f"`{written}` is a `{made}`, which knows threads and no tasks"), Reason(f"`{function.qualname}` is `async def`", *function.place)),
         subject=written,
     )  # fmt: skip

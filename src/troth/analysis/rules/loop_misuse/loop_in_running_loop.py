@@ -23,15 +23,15 @@ from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.rules._finding import span
 from troth.analysis.rules._syntax_position import standing
 from troth.analysis.rules.registry import Case, rule
+from troth.analysis.semantics.infer.call_graph import names_of
 from troth.analysis.semantics.queries.call_chains import Chains, chains_of
-from troth.analysis.semantics.queries.call_graph import names_of
 from troth.analysis.semantics.resolve.test_files import is_test
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import FileFacts
     from troth.analysis.semantics import Program
+    from troth.analysis.semantics.infer.call_graph import Call
     from troth.analysis.semantics.queries.call_chains import Link
-    from troth.analysis.semantics.queries.call_graph import Call
     from troth.analysis.semantics.symbols import Function
 
 CASES = [
@@ -182,7 +182,7 @@ def _is_of_another_kind(call: Call) -> bool:
 
 @part("nested loops")
 def _nests(file: FileFacts) -> bool:
-    return any(one.module in NESTING for one in file.imports)
+    return any(imported.module in NESTING for imported in file.imports)
 
 
 def _asks(function: Function) -> bool:
@@ -194,12 +194,19 @@ def await_instead(program: Program, call: Call) -> Fix | None:
     """The fix that awaits the coroutine in the place of the call that starts a loop for it."""
     if call.text not in {"asyncio.run", "run"} and not call.text.endswith(".run_until_complete"):
         return None
-    here = standing(program, call.caller.module.path, call.at)
-    if here is None or not isinstance(here.node, ast.Call) or len(here.node.args) != 1 or here.node.keywords:
+    position = standing(program, call.caller.module.path, call.at)
+    if (
+        position is None
+        or not isinstance(position.node, ast.Call)
+        or len(position.node.args) != 1
+        or position.node.keywords
+    ):
         return None
-    (given,) = here.node.args
-    if not isinstance(given, ast.Call | ast.Name | ast.Attribute):
+    (argument,) = position.node.args
+    if not isinstance(argument, ast.Call | ast.Name | ast.Attribute):
         return None  # `await` binds tighter than what else there is
-    start, end = here.offsets(given)
-    edits = here.awaited("await ", Edit(here.path, here.start, start, ""), Edit(here.path, end, here.end, ""))
-    return Fix("await it instead", "sure" if isinstance(given, ast.Call) else "likely", edits) if edits else None
+    start, end = position.offsets(argument)
+    edits = position.awaited(
+        "await ", Edit(position.path, position.start, start, ""), Edit(position.path, end, position.end, "")
+    )
+    return Fix("await it instead", "sure" if isinstance(argument, ast.Call) else "likely", edits) if edits else None

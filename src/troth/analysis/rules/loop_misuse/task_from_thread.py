@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 from troth.analysis.findings import Finding, Reason
 from troth.analysis.rules._finding import tell_at
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.semantics.queries.call_graph import names_of
+from troth.analysis.semantics.infer.call_graph import names_of
 from troth.analysis.semantics.queries.thread_targets import tasks_in_threads
 from troth.analysis.semantics.values import Coroutine
 
 if TYPE_CHECKING:
     from troth.analysis.semantics import Program
-    from troth.analysis.semantics.queries.call_graph import Call
+    from troth.analysis.semantics.infer.call_graph import Call
 
 CASES = [
     Case(
@@ -72,12 +72,12 @@ _NEEDING = frozenset(
 @rule("TR604", "task-from-thread", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Tasks made where no loop runs."""
-    asked = frozenset(program.asked)
+    paths = frozenset(program.asked)
     needing = {name.rpartition(".")[2] for name in _NEEDING}
-    if all(one.is_async for one in program.calling.asked_naming(needing)):
+    if all(caller.is_async for caller in program.calling.asked_naming(needing)):
         return
     for function, start in tasks_in_threads(program).items():
-        if function.module.path not in asked:
+        if function.module.path not in paths:
             continue
         for call in program.calling.of(function):
             if any(name in _NEEDING for name in names_of(call.callee)) and _is_about_a_coroutine(call):

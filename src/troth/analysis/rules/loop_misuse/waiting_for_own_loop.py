@@ -1,4 +1,4 @@
-"""Waiting for the own loop.
+"""Waiting for its own loop.
 
 What it finds: `asyncio.run_coroutine_threadsafe(…, loop).result()` in an `async def` that runs on that very loop, or in a
 plain function that an `async def` gives its own loop to.
@@ -23,7 +23,7 @@ from troth.analysis.semantics.queries.call_chains import plain_target
 if TYPE_CHECKING:
     from troth.analysis.facts.model import FunctionFacts, Node
     from troth.analysis.semantics import Program
-    from troth.analysis.semantics.queries.call_graph import Call
+    from troth.analysis.semantics.infer.call_graph import Call
     from troth.analysis.semantics.symbols import Function
 
 CASES = [
@@ -113,9 +113,9 @@ def _by_helpers(program: Program) -> Iterator[Finding]:
         for _, start, loop in _waits(function.facts) if not function.is_async else ():
             if loop[0] == "name" and loop[1] in function.params:
                 waiting[function] = (loop[1], start)
-    asked = frozenset(program.asked)
-    for caller in program.calling.functions_naming({one.name for one in waiting}):
-        if not caller.is_async or caller.module.path not in asked:
+    paths = frozenset(program.asked)
+    for caller in program.calling.functions_naming({function.name for function in waiting}):
+        if not caller.is_async or caller.module.path not in paths:
             continue
         for call in program.calling.of(caller):
             target = plain_target(call, program)

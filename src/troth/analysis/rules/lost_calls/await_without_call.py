@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from troth.analysis.findings import Finding
     from troth.analysis.semantics import Program
-    from troth.analysis.semantics.walk.incident import Incident
+    from troth.analysis.semantics.incident import Incident
 
 CASES = [
     Case(
@@ -68,30 +68,34 @@ def check(program: Program) -> Iterator[Finding]:
 
 def _called(program: Program, incident: Incident) -> Fix | None:
     function = incident.site.target
-    here = standing(program, incident.site.function.module.path, incident.at)
-    if here is None or not isinstance(function, Function):
+    position = standing(program, incident.site.function.module.path, incident.at)
+    if position is None or not isinstance(function, Function):
         return None
-    awaited = _uncalled(here.node, function)
+    awaited = _uncalled(position.node, function)
     if awaited is None:
         return None
-    taken = 1 if function.owner is not None and not function.decorated_with("staticmethod") else 0
-    if not isinstance(awaited, ast.Attribute if taken else ast.Attribute | ast.Name):
+    bound = 1 if function.owner is not None and not function.decorated_with("staticmethod") else 0
+    if not isinstance(awaited, ast.Attribute if bound else ast.Attribute | ast.Name):
         return None
     if function.owner is not None and ast.unparse(awaited).startswith(f"{function.owner.name}."):
         return None  # of the class, and bound to no object
-    if any(default is None and not kind.startswith("*") for _, _, default, kind in function.facts.params[taken:]):
+    if any(default is None and not kind.startswith("*") for _, _, default, kind in function.facts.params[bound:]):
         return None
-    end = here.source.offset(awaited.end_lineno or 0, awaited.end_col_offset or 0)
-    return Fix("call it", "likely", (Edit(here.path, end, end, "()"),))
+    end = position.source.offset(awaited.end_lineno or 0, awaited.end_col_offset or 0)
+    return Fix("call it", "likely", (Edit(position.path, end, end, "()"),))
 
 
 def _uncalled(node: ast.expr, function: Function) -> ast.expr | None:
     """What is awaited, or the one argument of that name that is given to somebody who awaits it."""
     if isinstance(node, ast.Await):
         return node.value
-    given = node.args if isinstance(node, ast.Call) else []
-    named = [one for one in given if isinstance(one, ast.Name | ast.Attribute) and _last(one) == function.name]
-    return named[0] if len(named) == 1 else None
+    args = node.args if isinstance(node, ast.Call) else []
+    matching = [
+        argument
+        for argument in args
+        if isinstance(argument, ast.Name | ast.Attribute) and _last(argument) == function.name
+    ]
+    return matching[0] if len(matching) == 1 else None
 
 
 def _last(node: ast.Name | ast.Attribute) -> str:

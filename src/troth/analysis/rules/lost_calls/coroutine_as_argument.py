@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from troth.analysis.findings import Edit, Fix
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.rules._finding import await_fix, call_text, tell
-from troth.analysis.rules.lost_calls._argument_fixes import handed_over, starred
+from troth.analysis.rules._fixes.hand_over_function import handed_over, starred
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.semantics.symbols import Function
 from troth.analysis.semantics.walk.awaitable_states import NEEDS_A_STAR, TAKES_A_FUNCTION
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from troth.analysis.findings import Finding
     from troth.analysis.semantics import Program
-    from troth.analysis.semantics.walk.incident import Incident
+    from troth.analysis.semantics.incident import Incident
 
 CASES = [
     Case(
@@ -132,7 +132,7 @@ def check(program: Program) -> Iterator[Finding]:
     """Coroutine given to something that never awaits it."""
     for incident in incidents_of(program, "argument", "handed over", "returned inside"):
         if incident.kind == "handed over" and (
-            not program.evidence.is_always_awaited(incident.site) or _is_handed_on_by_most(program, incident)
+            not program.judge.is_always_awaited(incident.site) or _is_handed_on_by_most(program, incident)
         ):
             continue
         call = call_text(program, incident)
@@ -154,19 +154,19 @@ def _is_handed_on_by_most(program: Program, incident: Incident) -> bool:
     if not incident.detail.endswith(("[…]`", "a dict that is returned")):
         return False
     name = incident.site.callee.rpartition(".")[2]
-    awaited, bare = program.evidence.siblings.sites_of(name)
+    awaited, bare = program.judge.sites_of(name)
     files = {function.module.path for function in program.calling.functions_naming({name})}
     target = incident.site.target
     if isinstance(target, Function) and target.owner is None:  # who has a function of that name himself means his own
-        files -= {one.module.path for one in program.calling.functions_named(name)} - {target.module.path}
+        files -= {namesake.module.path for namesake in program.calling.functions_named(name)} - {target.module.path}
     return bare > awaited and len(files) >= _SEVERAL
 
 
 def _uncalled(program: Program, incident: Incident) -> Fix | None:
     """The function itself, without its parentheses, for somebody who awaits what it gives."""
     name = incident.detail.split("`")[1]
-    known = semantics()
-    wants = set(known.slots[name].wants.values()) if name in known.slots else {known.spawners[name].takes}
+    knowledge = semantics()
+    wants = set(knowledge.slots[name].wants.values()) if name in knowledge.slots else {knowledge.spawners[name].takes}
     site = incident.site
     path = site.function.module.path
     source = program.text(path)

@@ -74,7 +74,7 @@ CASES = [
 
 
 _SAYS = {
-    "attribute": "is asked for an attribute",
+    "attribute": "has an attribute read",
     "subscript": "is subscripted",
     "iteration": "is looped over",
     "async iteration": "is looped over with `async for`",
@@ -92,6 +92,9 @@ def check(program: Program) -> Iterator[Finding]:
         if incident.masked_line:
             continue
         call = call_text(program, incident)
-        message = f"`{call}` {_SAYS[incident.kind]} before it is awaited: `{incident.site.target_name}` never runs"
+        use = (
+            f"an attribute of `{call}` is read" if incident.kind == "attribute" else f"`{call}` {_SAYS[incident.kind]}"
+        )
+        message = f"{use} before it is awaited: `{incident.site.target_name}` never runs"
         fix = await_fix(program, incident)
         yield tell(program, "TR106", "coroutine-used-as-result", incident, message, fix=fix)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from troth.analysis.findings import Finding
     from troth.analysis.semantics import Program
-    from troth.analysis.semantics.walk.incident import Incident
+    from troth.analysis.semantics.incident import Incident
 
 CASES = [
     Case(
@@ -127,12 +127,12 @@ def check(program: Program) -> Iterator[Finding]:
     """Async generators under a plain `for`."""
     for incident in incidents_of(program, "plain for"):
         if incident.site.promise == "iterable":
-            what = f"`{incident.site.callee}` can only be looped over with `async for`"
+            phrase = f"`{incident.site.callee}` can only be looped over with `async for`"
         elif incident.site.target is None:
-            what = "a generator with `await` or `async for` in it is an async generator"
+            phrase = "a generator with `await` or `async for` in it is an async generator"
         else:
-            what = f"`{call_text(program, incident)}` is an async generator"
-        message = f"{what}: a plain loop over it raises TypeError before its first turn"
+            phrase = f"`{call_text(program, incident)}` is an async generator"
+        message = f"{phrase}: a plain loop over it raises TypeError before its first turn"
         fix = _as_list(program, incident) if incident.site.target is None else None
         fix = fix or async_for_fix(program, incident)
         yield tell(program, "TR116", "plain-for-over-async-generator", incident, message, fix=fix)

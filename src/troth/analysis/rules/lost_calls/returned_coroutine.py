@@ -17,11 +17,11 @@ from troth.analysis.facts.nodes import of_kind
 from troth.analysis.rules._finding import await_fix, call_text, tell
 from troth.analysis.rules._fixes.awaited_results import is_result_awaited
 from troth.analysis.rules.registry import Case, rule
+from troth.analysis.semantics.infer.never_awaitable import mentions_awaitable
 from troth.analysis.semantics.resolve.references import mentioned
 from troth.analysis.semantics.resolve.test_files import is_test
 from troth.analysis.semantics.symbols import Function
 from troth.analysis.semantics.values import FunctionValue, members_of
-from troth.analysis.semantics.walk.coroutine_sinks import mentions_awaitable
 from troth.analysis.semantics.walk.incident_queries import incidents_of, returned_on_purpose
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from troth.analysis.findings import Finding
     from troth.analysis.semantics import Program
-    from troth.analysis.semantics.queries.call_graph import Call
-    from troth.analysis.semantics.walk.incident import Site
+    from troth.analysis.semantics.incident import Site
+    from troth.analysis.semantics.infer.call_graph import Call
 
 CASES = [
     Case(
@@ -146,7 +146,7 @@ def _is_taken_for_a_future(program: Program, site: Site) -> bool:
 
 
 def _is_of(call: Call, function: Function) -> bool:
-    return any(isinstance(one, FunctionValue) and one.function is function for one in members_of(call.callee))
+    return any(isinstance(member, FunctionValue) and member.function is function for member in members_of(call.callee))
 
 
 @rule("TR109", "returned-coroutine", cases=CASES)

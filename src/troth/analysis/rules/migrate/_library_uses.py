@@ -60,21 +60,21 @@ class LibraryFile:
 
     def _names(self) -> Mapping[str, tuple[str, ast.Import | ast.ImportFrom]]:
         """What each local name of the library means in full."""
-        found: dict[str, tuple[str, ast.Import | ast.ImportFrom]] = {}
+        by_name: dict[str, tuple[str, ast.Import | ast.ImportFrom]] = {}
         for node in self.imports:
             for alias in node.names:
                 if isinstance(node, ast.ImportFrom):
-                    found[alias.asname or alias.name] = f"{node.module}.{alias.name}", node
+                    by_name[alias.asname or alias.name] = f"{node.module}.{alias.name}", node
                 elif alias.name.partition(".")[0] == self._library:
-                    found[alias.asname or self._library] = alias.name if alias.asname else self._library, node
-        return found
+                    by_name[alias.asname or self._library] = alias.name if alias.asname else self._library, node
+        return by_name
 
     def uses(self) -> Iterator[Use]:
         """Each place that reads something of the library, in the order of the text; names that others bind are left."""
         names = self._names()
         bound = {node.id for node in ast.walk(self.tree) if isinstance(node, ast.Name) and _is_bound(node)}
         bound |= {node.arg for node in ast.walk(self.tree) if isinstance(node, ast.arg)}
-        found: list[Use] = []
+        uses: list[Use] = []
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Name) and node.id in names and node.id not in bound:
                 full_name, statement = names[node.id]
@@ -82,8 +82,8 @@ class LibraryFile:
                 parent = self._parents[whole]
                 while isinstance(parent, ast.Attribute):
                     full_name, whole, parent = f"{full_name}.{parent.attr}", parent, self._parents[parent]
-                found.append(Use(full_name, whole, parent, statement))
-        yield from sorted(found, key=lambda one: one.at)
+                uses.append(Use(full_name, whole, parent, statement))
+        yield from sorted(uses, key=lambda one: one.at)
 
     def parent(self, node: ast.AST) -> ast.AST:
         """What a node is directly part of."""
@@ -111,14 +111,14 @@ class LibraryFile:
 
         The bridge is imported where the other name is, so that the same functions see it.
         """
-        left = [(use.statement, self._local(use)) for use in self.uses() if use not in uses]
+        staying_uses = [(use.statement, self._local(use)) for use in self.uses() if use not in uses]
         imported = Counter(alias.asname or alias.name for statement in self.imports for alias in statement.names)
         if any(imported[self._local(use)] > 1 for use in uses):
             return None  # by several functions, say: which of them a use reads is not looked into
         edits: list[Edit] = []
         for statement in dict.fromkeys(use.statement for use in uses):
             gone = {self._local(use) for use in uses if use.statement is statement}
-            gone -= {local for other, local in left if other is statement}
+            gone -= {local for holder, local in staying_uses if holder is statement}
             edit = self._with_bridge(statement, gone)
             if edit is None:
                 return None
@@ -137,16 +137,16 @@ class LibraryFile:
             return None
         start, end = self._offsets(statement)
         written = self.text.value[start:end]
-        exports = any(isinstance(one, ast.Name) and one.id == "__all__" for one in ast.walk(self.tree))
-        staying = [one for one in statement.names if (one.asname or one.name) not in gone]
+        exports = any(isinstance(node, ast.Name) and node.id == "__all__" for node in ast.walk(self.tree))
+        staying = [name for name in statement.names if (name.asname or name.name) not in gone]
         if exports or self.path.endswith("__init__.py") or (staying and "#" in written):
             staying = statement.names
         before = self.text.value[lines[0] : start]
         newline = "\r\n" if self.text.value[lines[0] : lines[1]].endswith("\r\n") else "\n"
-        kept = self.text.value[lines[0] : lines[1]] if len(staying) == len(statement.names) else ""
-        if staying and not kept:
-            kept = f"{before}{_import(statement, staying)}{newline}"
-        return Edit(self.path, *lines, f"{kept}{'' if self._has_bridge else f'{before}{_BRIDGE}{newline}'}")
+        before_text = self.text.value[lines[0] : lines[1]] if len(staying) == len(statement.names) else ""
+        if staying and not before_text:
+            before_text = f"{before}{_import(statement, staying)}{newline}"
+        return Edit(self.path, *lines, f"{before_text}{'' if self._has_bridge else f'{before}{_BRIDGE}{newline}'}")
 
     def _local(self, use: Use) -> str:
         """The name in its import that a use reads."""
@@ -182,7 +182,10 @@ class LibraryFile:
 
 def library_file(program: Program, path: str, library: str) -> LibraryFile | None:
     """The file, if it imports the library and can be read."""
-    if not any(one.module.partition(".")[0] == library and not one.level for one in program.module(path).facts.imports):
+    if not any(
+        imported.module.partition(".")[0] == library and not imported.level
+        for imported in program.module(path).facts.imports
+    ):
         return None
     text = program.text(path)
     tree = tree_of(text.value)
@@ -191,7 +194,7 @@ def library_file(program: Program, path: str, library: str) -> LibraryFile | Non
 
 def packages_of(file: FileFacts) -> frozenset[str]:
     """The packages that a file imports."""
-    return frozenset(one.module.partition(".")[0] for one in file.imports if not one.level)
+    return frozenset(imported.module.partition(".")[0] for imported in file.imports if not imported.level)
 
 
 def _is_bound(name: ast.Name) -> bool:
@@ -199,7 +202,7 @@ def _is_bound(name: ast.Name) -> bool:
 
 
 def _import(statement: ast.Import | ast.ImportFrom, names: Sequence[ast.alias]) -> str:
-    listed = ", ".join(f"{one.name} as {one.asname}" if one.asname else one.name for one in names)
+    listed = ", ".join(f"{name.name} as {name.asname}" if name.asname else name.name for name in names)
     return f"from {statement.module} import {listed}" if isinstance(statement, ast.ImportFrom) else f"import {listed}"
 
 

@@ -62,8 +62,8 @@ def check(program: Program) -> Iterator[Finding]:
         file = library_file(program, path, "asgiref")
         if file is None:
             continue
-        uses = [one for one in file.uses() if one.full_name == _NAME]
-        fix = _fix(program, file, [one for one in uses if not _has_options(one)])
+        uses = [use for use in file.uses() if use.full_name == _NAME]
+        fix = _fix(program, file, [use for use in uses if not _has_options(use)])
         for use in uses:
             yield _finding(program, file, use, None if _has_options(use) else fix)
 
@@ -78,7 +78,7 @@ def _fix(program: Program, file: LibraryFile, uses: list[Use]) -> Fix | None:
     if imports is None:
         return None
     safety: Safety = "likely" if program.said("threads of asgiref") else "sure"
-    return Fix("use `bridge.sync`", safety, (*imports, *(file.replaced(one.node, "bridge.sync") for one in uses)))
+    return Fix("use `bridge.sync`", safety, (*imports, *(file.replaced(use.node, "bridge.sync") for use in uses)))
 
 
 def _finding(program: Program, file: LibraryFile, use: Use, fix: Fix | None) -> Finding:
@@ -100,5 +100,7 @@ def _finding(program: Program, file: LibraryFile, use: Use, fix: Fix | None) -> 
 @part("threads of asgiref")
 def _threads(file: FileFacts) -> bool:
     """Whether a file hands work to threads of asgiref, itself or through a framework."""
-    imported = any(one.module == "asgiref.sync" and one.name in {"sync_to_async", "*"} for one in file.imports)
+    imported = any(
+        imported.module == "asgiref.sync" and imported.name in {"sync_to_async", "*"} for imported in file.imports
+    )
     return imported or not packages_of(file).isdisjoint({"django", "channels"})

@@ -66,10 +66,10 @@ def check(program: Program) -> Iterator[Finding]:
         if file is None:
             continue
         beside_django = not packages_of(program.module(path).facts).isdisjoint(_BOUND_TO_A_THREAD)
-        uses = [one for one in file.uses() if one.full_name == _NAME]
-        safeties = {one.at: _safety(one, beside_django=beside_django) for one in uses}
+        uses = [use for use in file.uses() if use.full_name == _NAME]
+        safeties = {use.at: _safety(use, beside_django=beside_django) for use in uses}
         fixes = {
-            safety: _fix(file, [one for one in uses if safeties[one.at] == safety], safety)
+            safety: _fix(file, [use for use in uses if safeties[use.at] == safety], safety)
             for safety in ("sure", "likely")
         }
         for use in uses:
@@ -87,7 +87,7 @@ def _safety(use: Use, *, beside_django: bool) -> Safety | None:
     if not _has_counterpart(use):
         return None
     keywords = [] if use.call is None else use.call.keywords
-    if any(isinstance(one.value, ast.Constant) and one.value.value is False for one in keywords):
+    if any(isinstance(keyword.value, ast.Constant) and keyword.value.value is False for keyword in keywords):
         return "sure"
     return None if beside_django else "likely"
 
@@ -96,9 +96,11 @@ def _has_counterpart(use: Use) -> bool:
     """Whether nothing is given but a function and, in so many words, whether it belongs to one thread."""
     if use.call is None:
         return True
-    if len(use.call.args) > 1 or any(isinstance(one, ast.Starred) for one in use.call.args):
+    if len(use.call.args) > 1 or any(isinstance(arg, ast.Starred) for arg in use.call.args):
         return False
-    return all(one.arg == "thread_sensitive" and isinstance(one.value, ast.Constant) for one in use.call.keywords)
+    return all(
+        keyword.arg == "thread_sensitive" and isinstance(keyword.value, ast.Constant) for keyword in use.call.keywords
+    )
 
 
 def _message(use: Use, safety: Safety | None) -> str:
@@ -119,7 +121,7 @@ def _message(use: Use, safety: Safety | None) -> str:
 
 def _fix(file: LibraryFile, uses: list[Use], safety: Safety) -> Fix | None:
     imports = file.bridge_instead(uses) if uses else None
-    return None if imports is None else Fix("use `bridge.aio`", safety, (*imports, *(_edit(file, one) for one in uses)))
+    return None if imports is None else Fix("use `bridge.aio`", safety, (*imports, *(_edit(file, use) for use in uses)))
 
 
 def _edit(file: LibraryFile, use: Use) -> Edit:

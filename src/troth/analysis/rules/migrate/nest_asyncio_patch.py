@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from troth.analysis.findings import Finding, Safety
     from troth.analysis.rules.migrate._library_uses import LibraryFile, Use
     from troth.analysis.semantics import Program
-    from troth.analysis.semantics.queries.call_graph import Call
+    from troth.analysis.semantics.infer.call_graph import Call
 
 _PATCH = "import nest_asyncio\nnest_asyncio.apply()  # here\n"
 _ELSEWHERE = {"patch.py": "import nest_asyncio\n"}
@@ -126,22 +126,27 @@ def _patch(program: Program, file: LibraryFile, use: Use, *, needing: bool, is_l
 def _bridge_instead(program: Program, call: Call) -> Fix | None:
     """`bridge.run(f())` for `asyncio.run(f())`, in a file that imports asyncio at its top."""
     path = call.caller.module.path
-    here = standing(program, path, call.at)
-    if here is None or not isinstance(here.node, ast.Call) or len(here.node.args) != 1 or here.node.keywords:
+    position = standing(program, path, call.at)
+    if (
+        position is None
+        or not isinstance(position.node, ast.Call)
+        or len(position.node.args) != 1
+        or position.node.keywords
+    ):
         return None
     if call.text != "asyncio.run" and not call.text.endswith(".run_until_complete"):
         return None
-    if not isinstance(here.node.args[0], ast.Call):
+    if not isinstance(position.node.args[0], ast.Call):
         return None  # a task or a future belongs to its loop
     file = library_file(program, path, "asyncio")
-    top = None if file is None else next((one for one in file.tree.body if one in file.imports), None)
+    top = None if file is None else next((statement for statement in file.tree.body if statement in file.imports), None)
     if file is None or not isinstance(top, ast.Import | ast.ImportFrom):
         return None
     imports = file.with_bridge_below(top)
-    if imports is None or not isinstance(here.node.func, ast.Attribute):
+    if imports is None or not isinstance(position.node.func, ast.Attribute):
         return None
     safety: Safety = "sure" if call.text == "asyncio.run" else "likely"
-    return Fix("use `bridge.run`", safety, (*imports, file.replaced(here.node.func, "bridge.run")))
+    return Fix("use `bridge.run`", safety, (*imports, file.replaced(position.node.func, "bridge.run")))
 
 
 @part("loops that may be nested")

@@ -91,21 +91,21 @@ CASES = [
 def check(program: Program) -> Iterator[Finding]:
     """Classes that are async and never wait."""
     by_class: dict[Class, list[Needless]] = defaultdict(list)
-    for one in of_surfaces(program, _is_surface):
-        if one.function.owner is not None and not one.is_pulled and _is_awaited(one):
-            by_class[one.function.owner].append(one)
+    for of_surface in of_surfaces(program, _is_surface):
+        if of_surface.function.owner is not None and not of_surface.is_pulled and _is_awaited(of_surface):
+            by_class[of_surface.function.owner].append(of_surface)
     for cls, found in by_class.items():
         methods = [cls.module.function(index) for indexes in cls.methods.values() for index in indexes]
-        is_async = [one for one in methods if one.is_async and not one.name.startswith("__")]
-        public = [one for one in found if not one.function.name.startswith("_")]
+        is_async = [method for method in methods if method.is_async and not method.name.startswith("__")]
+        public = [candidate for candidate in found if not candidate.function.name.startswith("_")]
         if _is_asked_for(program, cls, found):
             continue
-        if len(public) < _FEWEST or {one.function for one in found} != set(is_async):
+        if len(public) < _FEWEST or {candidate.function for candidate in found} != set(is_async):
             continue
-        plain = [one for one in methods if not one.is_async and not one.name.startswith("_")]
-        calls = sum(len(one.awaited) for one in found)
+        plain = [method for method in methods if not method.is_async and not method.name.startswith("_")]
+        calls = sum(len(candidate.awaited) for candidate in found)
         path, line = cls.place
-        names = ", ".join(f"`{one.function.name}`" for one in found)
+        names = ", ".join(f"`{candidate.function.name}`" for candidate in found)
         side = f"its {len(plain)} plain methods are the consistent side" if plain else "nothing in it needs to be async"
         yield Finding(
             "TR302",
@@ -113,7 +113,7 @@ def check(program: Program) -> Iterator[Finding]:
             Span(path, line, 1, line, 1 + len("class")),
             f"none of the async methods of `{cls.name}` ever waits ({names}): {side}; {calls} awaits would go",
             "likely",
-            tuple(Reason(f"`{one.function.qualname}` never waits", *one.function.place) for one in found[:6]),
+            tuple(Reason(f"`{method.function.qualname}` never waits", *method.function.place) for method in found[:6]),
             None,
             cls.facts.qualname,
             cls.name,
@@ -135,5 +135,5 @@ def _is_asked_for(program: Program, cls: Class, found: list[Needless]) -> bool:
     """Whether a base has such methods, and tells their color, or the class is itself a base for others to fill."""
     if any(last_name(base) in {"ABC", "Protocol"} for base in cls.facts.bases):
         return True
-    above = [one for one in program.classes.order(cls)[1:] if isinstance(one, Class)]
-    return any(one.function.name in base.methods for one in found for base in above)
+    above = [ancestor for ancestor in program.classes.order(cls)[1:] if isinstance(ancestor, Class)]
+    return any(candidate.function.name in base.methods for candidate in found for base in above)

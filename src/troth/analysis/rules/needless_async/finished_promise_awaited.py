@@ -26,7 +26,7 @@ from troth.analysis.semantics.values import FunctionValue, members_of
 if TYPE_CHECKING:
     from troth.analysis.facts.model import FileFacts, FunctionFacts
     from troth.analysis.semantics import Program
-    from troth.analysis.semantics.queries.call_graph import Call
+    from troth.analysis.semantics.infer.call_graph import Call
 
 CASES = [
     Case(
@@ -68,7 +68,7 @@ def check(program: Program) -> Iterator[Finding]:
 
 @part("finished promises")
 def _finished_in(file: FileFacts) -> list[int]:
-    if not any(one.module.startswith("twisted") for one in file.imports):
+    if not any(imported.module.startswith("twisted") for imported in file.imports):
         return []
     return [
         index
@@ -92,13 +92,13 @@ def _is_finished(facts: FunctionFacts) -> bool:
 
 
 def _judge(program: Program, call: Call, finished: dict[str, list[Function]]) -> Iterator[Finding]:
-    found = [one.function for one in members_of(call.callee) if isinstance(one, FunctionValue)]
+    functions = [member.function for member in members_of(call.callee) if isinstance(member, FunctionValue)]
     name = call.text.rpartition(".")[2]
-    known = finished.get(name, [])
-    is_known = found and all(isinstance(one, Function) and one in known for one in found)
-    is_only_one = call.callee is None and known and program.evidence.colors(name) == (0, len(known))
+    answer = finished.get(name, [])
+    is_known = functions and all(isinstance(candidate, Function) and candidate in answer for candidate in functions)
+    is_only_one = call.callee is None and answer and program.counts.colors(name) == (0, len(answer))
     if is_known or (is_only_one and name not in GENERIC):
-        yield _told(program, call, known[0])
+        yield _told(program, call, answer[0])
 
 
 def _told(program: Program, call: Call, function: Function) -> Finding:

@@ -72,23 +72,25 @@ CASES = [
 @rule("TR303", "handlers-pulled-into-async", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Dispatchers whose await makes handlers async that never wait."""
-    here = [one for path in program.asked for one in dispatchers_in(program, program.module(path))]
-    idle_ones = pulled(program, dict.fromkeys(handler for one in here for handler in one.handlers))
+    dispatchers = [dispatcher for path in program.asked for dispatcher in dispatchers_in(program, program.module(path))]
+    idle_ones = pulled(program, dict.fromkeys(handler for dispatcher in dispatchers for handler in dispatcher.handlers))
     by_handler: dict[Function, set[At]] = defaultdict(set)
     for dispatcher in dispatchers_of(program, idle_ones):
         for handler in dispatcher.handlers:
             by_handler[handler].add(dispatcher.call.at)
-    for dispatcher in here:
+    for dispatcher in dispatchers:
         # One with an empty body is there to be overridden, or does nothing on purpose: nothing made it async.
-        idle = [one for one in dispatcher.handlers if one in idle_ones and not one.is_abstract]
+        idle = [handler for handler in dispatcher.handlers if handler in idle_ones and not handler.is_abstract]
         if len(idle) < _FEWEST or is_test(dispatcher.call.caller.module.path):
             continue
         call = dispatcher.call
-        named = ", ".join(f"`{one.name}`" for one in idle[:3]) + (f" and {len(idle) - 3} more" if len(idle) > 3 else "")
-        reasons = [Reason(f"`{one.qualname}` never waits", *one.place) for one in idle]
-        fix = dispatch_fix(program, dispatcher, [one for one in idle if len(by_handler[one]) == 1])
+        handler_names = ", ".join(f"`{handler.name}`" for handler in idle[:3]) + (
+            f" and {len(idle) - 3} more" if len(idle) > 3 else ""
+        )
+        reasons = [Reason(f"`{function.qualname}` never waits", *function.place) for function in idle]
+        fix = dispatch_fix(program, dispatcher, [function for function in idle if len(by_handler[function]) == 1])
         yield Finding(
             "TR303", "handlers-pulled-into-async", span(program, call.caller, call.at),
-            f"`await {call.text}(…)` makes {len(idle)} of {len(dispatcher.handlers)} handlers async that never wait: {named}",
+            f"`await {call.text}(…)` makes {len(idle)} of {len(dispatcher.handlers)} handlers async that never wait: {handler_names}",
             "likely", tuple(reasons), fix, call.caller.qualname, call.text,
         )  # fmt: skip

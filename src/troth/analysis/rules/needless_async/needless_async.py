@@ -129,10 +129,10 @@ CASES = [
 @rule("TR301", "needless-async", cases=CASES, default=False)
 def check(program: Program) -> Iterator[Finding]:
     """Async functions that never wait."""
-    for one in needless(program):
-        if any(loses(program, inner) for inner in (one.function, *one.through)):
+    for finding in needless(program):
+        if any(loses(program, inner) for inner in (finding.function, *finding.through)):
             continue  # it waits for nothing because an `await` is missing: that is told instead
-        yield _told(program, one)
+        yield _told(program, finding)
 
 
 def _told(program: Program, one: Needless) -> Finding:
@@ -140,7 +140,7 @@ def _told(program: Program, one: Needless) -> Finding:
     path, line = function.place
     column = len(program.text(path).line(line)) - len(program.text(path).line(line).lstrip()) + 1
     calls = len(one.awaited)
-    what = f"{calls} call{'s' if calls != 1 else ''}" if calls and one.slot is None else "every call"
+    phrase = f"{calls} call{'s' if calls != 1 else ''}" if calls and one.slot is None else "every call"
     first = one.awaited[0] if one.awaited else None
     if one.slot is not None:
         taker = one.slot.function.qualname.removesuffix(".__init__")
@@ -163,7 +163,7 @@ def _told(program: Program, one: Needless) -> Finding:
         "TR301",
         "needless-async",
         Span(path, line, column, line, column + len("async def")),
-        f"`{function.qualname}` is async and never waits: {what} has to be awaited for no benefit, and a forgotten `await` loses the call",
+        f"`{function.qualname}` is async and never waits: {phrase} has to be awaited for no benefit, and a forgotten `await` loses the call",
         "certain" if one.is_sure else "likely",
         (idle, asks),
         free_fix(program, one),

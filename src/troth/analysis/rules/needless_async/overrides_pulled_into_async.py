@@ -55,25 +55,25 @@ CASES = [
 @rule("TR305", "overrides-pulled-into-async", cases=CASES, default=False)
 def check(program: Program) -> Iterator[Finding]:
     """Overrides that never wait, though their base makes them async."""
-    for one in idle_overrides(program):
-        path, line = one.function.place
+    for idle_override in idle_overrides(program):
+        path, line = idle_override.function.place
         text = program.text(path).line(line)
         column = len(text) - len(text.lstrip()) + 1
-        many = f"{one.idle} of {one.overrides} overrides of `{one.base.qualname}` never wait"
-        if one.function is one.base:
-            message = (
-                f"`{one.base.qualname}` makes all its overrides async, though {one.idle} of {one.overrides} never wait"
-            )
+        many = (
+            f"{idle_override.idle} of {idle_override.overrides} overrides of `{idle_override.base.qualname}` never wait"
+        )
+        if idle_override.function is idle_override.base:
+            message = f"`{idle_override.base.qualname}` makes all its overrides async, though {idle_override.idle} of {idle_override.overrides} never wait"
         else:
-            message = f"`{one.function.qualname}` never waits; it is async only because `{one.base.qualname}` is"
+            message = f"`{idle_override.function.qualname}` never waits; it is async only because `{idle_override.base.qualname}` is"
         yield Finding(
             "TR305",
             "overrides-pulled-into-async",
             Span(path, line, column, line, column + len("async def")),
             message,
             "likely",
-            (Reason(many, *one.base.place),),
+            (Reason(many, *idle_override.base.place),),
             None,
-            one.function.qualname,
-            one.function.name,
+            idle_override.function.qualname,
+            idle_override.function.name,
         )

@@ -137,7 +137,7 @@ def check(program: Program) -> Iterator[Finding]:
             function = module.function(index)
             if facts.flags & 1:
                 if facts.name in _FAILING or facts.name in _LOSING:
-                    is_its_own = all(is_harmless(program, function, one) for one in facts.decorators)
+                    is_its_own = all(is_harmless(program, function, decorator) for decorator in facts.decorators)
                     if is_its_own and not _is_wrapped(program, function):
                         yield from _async(program, function)
                 elif facts.decorators and function.decorated_with("setter", "deleter"):
@@ -158,7 +158,9 @@ def _is_wrapped(program: Program, function: Function) -> bool:
         return True
     own = ("name", cls.name)
     return any(
-        value is not None and value[0] == "call" and (own in value[2] or any(own == given for _, given in value[3]))
+        value is not None
+        and value[0] == "call"
+        and (own in value[2] or any(own == argument for _, argument in value[3]))
         for _, _, value in module.facts.variables
     )
 
@@ -192,7 +194,7 @@ def _is_awaited_by_its_class(program: Program, function: Function) -> bool:
     text = program.text(owner.module.path).line(owner.facts.at[0])
     if "metaclass" in text or any(program.classes.has(owner, name) for name in ("__await__", "__new__")):
         return True
-    return any("__init__" in callee for one in owner.module.facts.functions for callee in one.awaited)
+    return any("__init__" in callee for function in owner.module.facts.functions for callee in function.awaited)
 
 
 def _told(program: Program, function: Function, why: str, *, fix: bool = True) -> Finding:

@@ -24,21 +24,21 @@ from troth.analysis.findings import Finding, Reason
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.rules._finding import tell_at
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.semantics.evidence.sync_variants import is_of_plain_flavor
+from troth.analysis.semantics.infer.call_graph import names_of
 from troth.analysis.semantics.infer.never_awaitable import is_harmless
-from troth.analysis.semantics.queries.call_graph import names_of
 from troth.analysis.semantics.queries.call_target import called_body
 from troth.analysis.semantics.queries.callback_colors import arguments_of, calling_makes_a_coroutine, definition_of
 from troth.analysis.semantics.queries.dropped_callbacks import dropped_callbacks, takers_of_callbacks
 from troth.analysis.semantics.symbols import Class, Function
 from troth.analysis.semantics.values import ClassObject, External, FunctionValue, members_of
 from troth.analysis.semantics.walk.coroutine_sinks import looks_like_keeper
+from troth.analysis.semantics.walk.sync_variants import is_of_plain_flavor
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import Node
     from troth.analysis.semantics import Program
+    from troth.analysis.semantics.infer.call_graph import Call
     from troth.analysis.semantics.infer.evaluator import Evaluator
-    from troth.analysis.semantics.queries.call_graph import Call
     from troth.analysis.semantics.symbols import Module
     from troth.analysis.semantics.values import Value
 
@@ -228,7 +228,7 @@ def check(program: Program) -> Iterator[Finding]:
     for function in program.calling.asked_naming(_names()):
         module = function.module
         if module not in hands_over:
-            hands_over[module] = any(n == "lambda" or program.evidence.colors(n)[0] for n in module.facts.mentions)
+            hands_over[module] = any(n == "lambda" or program.counts.colors(n)[0] for n in module.facts.mentions)
         if hands_over[module] and _may_hand_over(program, function):
             for call in program.calling.of(function):
                 yield from _judge(program, call)
@@ -245,13 +245,13 @@ def check(program: Program) -> Iterator[Finding]:
 def _own_slots(program: Program) -> Iterator[Finding]:
     """Functions of the project that call what they are given and drop the result."""
     names = takers_of_callbacks(program)
-    colors = program.evidence.colors
-    wanted: dict[Module, list[str]] = {}  # the words of each file that an async function may be handed over by
+    colors = program.counts.colors
+    by_module: dict[Module, list[str]] = {}  # the words of each file that an async function may be handed over by
     for function in program.calling.asked_naming(names):
         module = function.module
-        if module not in wanted:
-            wanted[module] = [n for n in module.facts.mentions if n == "lambda" or colors(n)[0]]
-        if speaks_of(function.facts, wanted[module]) and _gives_an_async_one(program, function, names):
+        if module not in by_module:
+            by_module[module] = [n for n in module.facts.mentions if n == "lambda" or colors(n)[0]]
+        if speaks_of(function.facts, by_module[module]) and _gives_an_async_one(program, function, names):
             for call in program.calling.of(function):
                 if call.text.rpartition(".")[2] in names:
                     yield from _own_slot(program, call)
@@ -259,12 +259,12 @@ def _own_slots(program: Program) -> Iterator[Finding]:
 
 def _gives_an_async_one(program: Program, function: Function, names: frozenset[str]) -> bool:
     """Whether a callee of these names is given a lambda that calls, or something called like an async function."""
-    colors = program.evidence.colors
+    colors = program.counts.colors
     for node in of_kind(function.body(), "call"):
         if last_name(node[1]) in names:
-            for one in (*node[2], *(value for _, value in node[3])):
-                given = one[2][1] if one[0] == "lambda" and one[2][0] == "call" else one
-                if given[0] in {"name", "attr"} and colors(last_name(given))[0] > 0:
+            for argument in (*node[2], *(value for _, value in node[3])):
+                target = argument[2][1] if argument[0] == "lambda" and argument[2][0] == "call" else argument
+                if target[0] in {"name", "attr"} and colors(last_name(target))[0] > 0:
                     return True
     return False
 
@@ -283,12 +283,16 @@ def _own_slot(program: Program, call: Call) -> Iterator[Finding]:
         name = places[position] if 0 <= position < len(places) else slot
         if not calling_makes_a_coroutine(program, value):
             continue
-        found = dropped_callbacks(program, function).get(name)
-        if found is not None:
+        dropped_callback = dropped_callbacks(program, function).get(name)
+        if dropped_callback is not None:
             owner = function.owner
             who = owner.name if owner is not None and function.name == "__init__" else function.qualname
-            dropped = Reason(f"`{who}` calls what `{name}` is given and drops what comes back", found.path, found.at[0])
-            yield _told(program, call, node, value, "", dropped=dropped, sure=not found.is_kept)
+            dropped = Reason(
+                f"`{who}` calls what `{name}` is given and drops what comes back",
+                dropped_callback.path,
+                dropped_callback.at[0],
+            )
+            yield _told(program, call, node, value, "", dropped=dropped, sure=not dropped_callback.is_kept)
             return
 
 
@@ -313,11 +317,13 @@ def _managed(program: Program, function: Function) -> Iterator[Finding]:
 @cache
 def _slots() -> dict[str, Mapping[str, str]]:
     """What slots want, and what those who run plain functions in threads do, by full name."""
-    known = semantics()
+    knowledge = semantics()
     runners = {
-        name: dict.fromkeys(one.parameter, "plain") for name, one in known.spawners.items() if one.takes == "plain"
+        name: dict.fromkeys(spawner.parameter, "plain")
+        for name, spawner in knowledge.spawners.items()
+        if spawner.takes == "plain"
     }
-    return runners | {name: slot.wants for name, slot in known.slots.items()}
+    return runners | {name: slot.wants for name, slot in knowledge.slots.items()}
 
 
 @cache
@@ -330,8 +336,8 @@ def _may_hand_over(program: Program, function: Function) -> bool:
     names = _names()
     for node in of_kind(function.body(), "call"):
         if last_name(node[1]) in names:
-            given = [*node[2], *(value for _, value in node[3])]
-            if any(_could_be_async(program, one) for one in given) and (
+            arguments = [*node[2], *(value for _, value in node[3])]
+            if any(_could_be_async(program, argument) for argument in arguments) and (
                 program.has_walked(function) or _may_be_slot(program, function, node[1])
             ):
                 return True
@@ -342,16 +348,16 @@ def _may_be_slot(program: Program, function: Function, callee: Node) -> bool:
     """Whether a callee is one of those slots, as far as a glance tells."""
     text = dotted(callee)
     members = program.glance.alternatives(function, text) if text else None
-    return members is None or any(one is None or _slot(one) is not None for one in members)
+    return members is None or any(member is None or _slot(member) is not None for member in members)
 
 
 def _could_be_async(program: Program, node: Node) -> bool:
     if node[0] == "lambda":
         return True
     if node[0] == "call":
-        return any(_could_be_async(program, one) for one in node[2])  # `partial(work, 1)`
+        return any(_could_be_async(program, argument) for argument in node[2])  # `partial(work, 1)`
     name = last_name(node)
-    return bool(name) and (program.evidence.colors(name)[0] > 0 or node[0] == "name")
+    return bool(name) and (program.counts.colors(name)[0] > 0 or node[0] == "name")
 
 
 def _judge(program: Program, call: Call) -> Iterator[Finding]:
@@ -375,8 +381,8 @@ def _judge(program: Program, call: Call) -> Iterator[Finding]:
 
 def _slot(callee: Value | None) -> str | None:
     """The slot that a callee is, by its full name."""
-    known = _slots()
-    return next((name for name in names_of(callee) if name in known), None) or _of_unknown_maker(callee)
+    slots = _slots()
+    return next((name for name in names_of(callee) if name in slots), None) or _of_unknown_maker(callee)
 
 
 def _of_unknown_maker(callee: Value | None) -> str | None:
@@ -385,23 +391,25 @@ def _of_unknown_maker(callee: Value | None) -> str | None:
         return None
     top, last = callee.path.partition(".")[0], callee.path.rpartition(".")[2]
     slots = _slots()
-    known = [name for name in slots if name.startswith(f"{top}.") and name.endswith(f".{last}")]
-    return known[0] if known and all(slots[name] == slots[known[0]] for name in known) else None
+    candidates = [name for name in slots if name.startswith(f"{top}.") and name.endswith(f".{last}")]
+    return candidates[0] if candidates and all(slots[name] == slots[candidates[0]] for name in candidates) else None
 
 
 def _is_taken_for_results(program: Program, call: Call) -> bool:
     return any(
-        one.text.rpartition(".")[2] in _TAKING_RESULTS and any(node == call.node for node in one.node[2])
-        for one in program.calling.of(call.caller)
+        other_call.text.rpartition(".")[2] in _TAKING_RESULTS and any(node == call.node for node in other_call.node[2])
+        for other_call in program.calling.of(call.caller)
     )
 
 
 def _is_awaited_after_all(call: Call) -> bool:
     """`create_task(await to_thread(work))`, `await (await to_thread(work))`: the result is taken for a coroutine."""
     for node in walk(call.caller.body()):
-        given = node[2] if node[0] == "call" and looks_like_keeper(last_name(node[1])) else ()
-        given = node[1:2] if node[0] == "await" else given
-        if any(one[0] == "await" and one[1][0] == "call" and one[1][-1] == call.at for one in given):
+        arguments = node[2] if node[0] == "call" and looks_like_keeper(last_name(node[1])) else ()
+        arguments = node[1:2] if node[0] == "await" else arguments
+        if any(
+            argument[0] == "await" and argument[1][0] == "call" and argument[1][-1] == call.at for argument in arguments
+        ):
             return True
     return False
 
@@ -418,15 +426,15 @@ def _told(
 ) -> Finding:
     function = definition_of(value)
     name = last_name(node) or (function.name if function else "the function")
-    what = "the lambda" if node[0] == "lambda" else f"`{name}`"
+    phrase = "the lambda" if node[0] == "lambda" else f"`{name}`"
     if function is not None:
         why = Reason(f"`{function.qualname}` is `async def`", *function.place)
     else:
-        why = Reason(f"{what} gives a coroutine when it is called", call.caller.module.path, call.at[0])
+        why = Reason(f"{phrase} gives a coroutine when it is called", call.caller.module.path, call.at[0])
     reasons = (why, dropped or Reason(f"`{slot}` calls what it is given and never awaits"))
-    message = f"`{call.text}(…)` calls {what} and throws away the coroutine it gets, so its body never runs"
+    message = f"`{call.text}(…)` calls {phrase} and throws away the coroutine it gets, so its body never runs"
     if dropped is not None and not sure:
-        message = f"`{call.text}(…)` keeps {what} and later throws away the coroutine it gets, so its body never runs"
+        message = f"`{call.text}(…)` keeps {phrase} and later throws away the coroutine it gets, so its body never runs"
     return tell_at(
         program, "TR402", "async-function-in-sync-slot", call.caller, call.at, message,
         sure=sure and function is not None, reasons=reasons, subject=name,
@@ -438,15 +446,15 @@ def _is_of_a_group(program: Program, module: Module, function: Function, node: N
     if node[0] != "attr" or node[2] not in {"command", "group"}:
         return False
     group = program.static(module, function.parent).value(node[1])
-    made = group.function if isinstance(group, FunctionValue) else None
-    if not isinstance(made, Function) or made is function:
+    maker = group.function if isinstance(group, FunctionValue) else None
+    if not isinstance(maker, Function) or maker is function:
         return False
-    scope = program.static(made.module, made.parent)
-    for decorator in made.facts.decorators:
+    scope = program.static(maker.module, maker.parent)
+    for decorator in maker.facts.decorators:
         above = decorator[1] if decorator[0] == "call" else decorator
         if any(name in {"click.group", "click.decorators.group"} for name in names_of(scope.value(above))):
             return not _is_told_how(scope, decorator)
-        if _is_of_a_group(program, made.module, made, above):
+        if _is_of_a_group(program, maker.module, maker, above):
             return True
     return False
 
@@ -455,8 +463,8 @@ def _is_told_how(scope: Evaluator, decorator: Node) -> bool:
     """`@app.task(base=AsyncTask)`, `@click.command(cls=AsyncCommand)`: a class of the project says how it is called."""
     if decorator[0] != "call":
         return False
-    given = [scope.value(node) for node in (*decorator[2], *(node for _, node in decorator[3]))]
-    return any(isinstance(one, ClassObject) and isinstance(one.cls, Class) for one in given)
+    values = [scope.value(node) for node in (*decorator[2], *(node for _, node in decorator[3]))]
+    return any(isinstance(value, ClassObject) and isinstance(value.cls, Class) for value in values)
 
 
 def _decorated(program: Program, module: Module, function: Function) -> Iterator[Finding]:
@@ -464,17 +472,17 @@ def _decorated(program: Program, module: Module, function: Function) -> Iterator
     for decorator in reversed(function.facts.decorators):
         node = decorator[1] if decorator[0] == "call" else decorator
         names = tuple(names_of(program.effects.decorator(function, decorator)))
-        wanted = next((n for n in names if semantics().decorators.get(n) == "wants_plain"), None)
-        if wanted is None and _is_of_a_group(program, module, function, node):
-            wanted = "click.command"
-        if wanted is not None and wanted not in _HANDING_ON and last_name(node) not in _PASSING:
+        decorator_name = next((n for n in names if semantics().decorators.get(n) == "wants_plain"), None)
+        if decorator_name is None and _is_of_a_group(program, module, function, node):
+            decorator_name = "click.command"
+        if decorator_name is not None and decorator_name not in _HANDING_ON and last_name(node) not in _PASSING:
             if _is_told_how(program.static(module, function.parent), decorator):
                 return
             line, column = function.facts.at[:2]
             message = f"`{last_name(node)}` calls `{function.qualname}` and never awaits its coroutine, so its body never runs"
             reasons = (
                 Reason(f"`{function.qualname}` is `async def`", *function.place),
-                Reason(f"`{wanted}` wants a plain function"),
+                Reason(f"`{decorator_name}` wants a plain function"),
             )
             yield tell_at(
                 program, "TR402", "async-function-in-sync-slot", function, (line, column, line, column + len("async def")),

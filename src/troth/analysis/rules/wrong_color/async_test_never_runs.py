@@ -106,13 +106,15 @@ def check(program: Program) -> Iterator[Finding]:
 
 
 def _is_case(program: Program, cls: Class, kinds: frozenset[str]) -> bool:
-    bases = [one for one in program.classes.order(cls) if one is None or isinstance(one, LibraryClass)]
-    if not bases or any(one is None or one.qualified not in kinds for one in bases):
+    bases = [
+        ancestor for ancestor in program.classes.order(cls) if ancestor is None or isinstance(ancestor, LibraryClass)
+    ]
+    if not bases or any(base is None or base.qualified not in kinds for base in bases):
         return False
-    own = [one for one in program.classes.order(cls) if isinstance(one, Class)]
-    if any(name in one.methods for one in own for name in _RUNNING):
+    own = [ancestor for ancestor in program.classes.order(cls) if isinstance(ancestor, Class)]
+    if any(name in ancestor.methods for ancestor in own for name in _RUNNING):
         return False  # a case that runs its tests in its own way
-    return not any(_has_metaclass(program, one) for one in own)
+    return not any(_has_metaclass(program, ancestor) for ancestor in own)
 
 
 def _has_metaclass(program: Program, cls: Class) -> bool:
@@ -132,8 +134,10 @@ def _leaves_it(program: Program, function: Function, decorator: tuple[object, ..
 
 def _told(program: Program, function: Function, owner: Class) -> Finding:
     line, column = function.facts.at[:2]
-    what = "the test passes without running a line of it" if function.name.startswith("test") else "nothing of it runs"
-    message = f"unittest calls `{function.qualname}`, gets a coroutine and drops it: {what}"
+    phrase = (
+        "the test passes without running a line of it" if function.name.startswith("test") else "nothing of it runs"
+    )
+    message = f"unittest calls `{function.qualname}`, gets a coroutine and drops it: {phrase}"
     return tell_at(
         program, "TR408", "async-test-never-runs", function, (line, column, line, column + len("async def")), message, sure=True,
         reasons=(

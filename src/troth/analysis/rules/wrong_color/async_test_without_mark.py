@@ -93,9 +93,11 @@ def check(program: Program) -> Iterator[Finding]:
         if mine is None or not mine[0] or not mine[1]:
             continue
         every: Mapping[str, _Tests] = program.said("async tests")
-        tests = [one for place, one in every.items() if _is_test_file(place) and not _runs_by_itself(program, place)]
-        marked, unmarked = sum(one[0] for one in tests), sum(len(one[1]) for one in tests)
-        has_hook = any(one[2] for place, one in every.items() if place.endswith("conftest.py"))
+        tests = [
+            marks for place, marks in every.items() if _is_test_file(place) and not _runs_by_itself(program, place)
+        ]
+        marked, unmarked = sum(test[0] for test in tests), sum(len(test[1]) for test in tests)
+        has_hook = any(marks[2] for place, marks in every.items() if place.endswith("conftest.py"))
         if has_hook or marked < max(_ENOUGH, _FOR_EACH * unmarked):
             return
         for index in mine[1]:
@@ -117,7 +119,7 @@ def _tests_in(file: FileFacts) -> _Tests | None:
     is_marked = any(name == "pytestmark" for name, _, _ in file.variables)
     marked = 0
     unmarked: list[int] = []
-    has_hook = any(one.name in _HOOKS for one in file.functions)
+    has_hook = any(function.name in _HOOKS for function in file.functions)
     for index, facts in enumerate(file.functions):
         if facts.flags & (ASYNC | GENERATOR) != ASYNC or facts.parent or not facts.name.startswith("test_"):
             continue
@@ -129,7 +131,9 @@ def _tests_in(file: FileFacts) -> _Tests | None:
 
 
 def _is_marked(facts: FunctionFacts) -> bool:
-    return bool(facts.flags & ASYNC) and any(word in _MARKS for one in facts.decorators for word in words_of(one))
+    return bool(facts.flags & ASYNC) and any(
+        word in _MARKS for decorator in facts.decorators for word in words_of(decorator)
+    )
 
 
 def _is_of_a_case(file: FileFacts, facts: FunctionFacts) -> bool:
@@ -148,7 +152,7 @@ def _told(program: Program, function: Function) -> Finding:
     if "@pytest.mark.asyncio\n" in text.value:
         start = text.offset(line, column)
         fix = Fix("mark it", "likely", (Edit(path, start, start, "@pytest.mark.asyncio\n" + " " * column),))
-    marked = next(one for one in function.module.facts.functions if _is_marked(one))
+    marked = next(test for test in function.module.facts.functions if _is_marked(test))
     return tell_at(
         program, "TR414", "async-test-without-mark", function, (line, column, line, column + len("async def")),
         f"pytest does not run `{function.qualname}` by itself, and it has no mark for the plugin that runs the others",

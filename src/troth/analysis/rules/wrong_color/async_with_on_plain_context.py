@@ -111,10 +111,10 @@ def _fix(program: Program, refusal: Refusal) -> Fix | None:
     path, at = refusal.function.module.path, refusal.operand.at
     text = program.text(path)
     start = text.offset(at[0], at[1])
-    found = re.compile(r"async\s+(?=with\b)").match(text.value, start)
-    if path.endswith(".ipynb") or found is None or not _is_alone(refusal):
+    match = re.compile(r"async\s+(?=with\b)").match(text.value, start)
+    if path.endswith(".ipynb") or match is None or not _is_alone(refusal):
         return None
-    return Fix("use a plain `with`", "likely", (Edit(path, start, found.end(), ""),))
+    return Fix("use a plain `with`", "likely", (Edit(path, start, match.end(), ""),))
 
 
 def _is_alone(refusal: Refusal) -> bool:

@@ -21,8 +21,10 @@ from troth.analysis.incremental.project_queries import part
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.rules._finding import tell_at
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.semantics.evidence.color_checks import ASKS_FOR_FUNCTION
 from troth.analysis.semantics.evidence.common_method_names import GENERIC
+from troth.analysis.semantics.evidence.witnesses.definition_name import is_in_family
+from troth.analysis.semantics.infer.call_graph import names_of
+from troth.analysis.semantics.infer.color_checks import ASKS_FOR_FUNCTION
 from troth.analysis.semantics.infer.evaluator import BUILTIN_FUNCTIONS
 from troth.analysis.semantics.infer.never_awaitable import (
     gives_a_result_sometimes,
@@ -30,17 +32,16 @@ from troth.analysis.semantics.infer.never_awaitable import (
     library_gives_no_promise,
 )
 from troth.analysis.semantics.infer.virtual_dispatch import hands_on_otherwise, overridden_otherwise
-from troth.analysis.semantics.queries.call_graph import names_of
-from troth.analysis.semantics.queries.library_callbacks import names_of_awaiters, wants_a_promise
 from troth.analysis.semantics.resolve import library
 from troth.analysis.semantics.resolve.library import LibraryFunction
 from troth.analysis.semantics.resolve.test_files import is_test
 from troth.analysis.semantics.values import External, FunctionValue, Instance, Value, members_of
+from troth.analysis.semantics.walk.library_callbacks import names_of_awaiters, wants_a_promise
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import At, FileFacts, FunctionFacts
     from troth.analysis.semantics import Program
-    from troth.analysis.semantics.queries.call_graph import Call
+    from troth.analysis.semantics.infer.call_graph import Call
     from troth.analysis.semantics.symbols import Function
 
 CASES = [
@@ -265,16 +266,16 @@ def check(program: Program) -> Iterator[Finding]:
             gives = function in giving
             if (not facts.awaited and not gives) or function in asking:
                 continue  # it looks at the color itself, or expects the error
-            wanted = (*facts.calls, *facts.awaited) if gives else facts.awaited  # some may be given to who awaits them
-            if not any(_is_worth_a_look(program, function, callee) for callee in wanted):
+            callees = (*facts.calls, *facts.awaited) if gives else facts.awaited  # some may be given to who awaits them
+            if not any(_is_worth_a_look(program, function, callee) for callee in callees):
                 continue
             calls = program.calling.of(function)
             by_place = {call.at: call for call in calls}
             for call in calls:
                 if call.is_awaited:
                     yield from _judge(program, call, "await")
-                for given in _promises_wanted(call):
-                    inner = by_place.get(given)
+                for argument in _promises_wanted(call):
+                    inner = by_place.get(argument)
                     if inner is not None:
                         yield from _judge(program, inner, call.text)
 
@@ -286,31 +287,30 @@ def _is_worth_a_look(program: Program, function: Function, callee: str) -> bool:
     name = callee.rpartition(".")[2]
     if name == "cancel" and "." in callee:
         return True  # of a task, as only a walk can tell
-    is_async, plain = program.evidence.colors(name)
+    is_async, plain = program.counts.colors(name)
     scope = program.glance.scope(function, callee)
-    if scope is not None:
-        found: tuple[Value | None, ...] | None = members_of(program.glance.value(function, callee, scope))
-    elif _can_be_plain(program, name) if plain else not is_async and ("." in callee or callee in BUILTIN_FUNCTIONS):
-        found = program.glance.held(function, callee)
-    else:
-        return False
-    if found is None:
-        return True
-    if None in found and not is_async and plain > 0 and _can_be_plain(program, name):
+    if scope is None:
+        return (
+            _can_be_plain(program, name) if plain else not is_async and ("." in callee or callee in BUILTIN_FUNCTIONS)
+        )
+    members = members_of(program.glance.value(function, callee, scope))
+    if None in members and not is_async and plain > 0 and _can_be_plain(program, name):
         return True
     return any(
-        _is_of_sync_library(one) or (isinstance(one, FunctionValue) and _may_be_plain(program, one)) for one in found
+        _is_of_sync_library(candidate) or (isinstance(candidate, FunctionValue) and _may_be_plain(program, candidate))
+        for candidate in members
     )
 
 
 def _can_be_plain(program: Program, name: str) -> bool:
     """Whether some function of that name gives nothing that can be awaited."""
-    known: MutableMapping[str, bool] = program.answers_to("can be plain")
-    if name not in known:
-        known[name] = any(
-            not one.is_async and _gives_a_result(program, one) != "" for one in program.calling.functions_named(name)
+    answers: MutableMapping[str, bool] = program.answers_to("can be plain")
+    if name not in answers:
+        answers[name] = any(
+            not namesake.is_async and _gives_a_result(program, namesake) != ""
+            for namesake in program.calling.functions_named(name)
         )
-    return known[name]
+    return answers[name]
 
 
 def _may_be_plain(program: Program, value: FunctionValue) -> bool:
@@ -330,32 +330,36 @@ def _promises_wanted(call: Call) -> Iterator[At]:
 
 
 def _judge(program: Program, call: Call, under: str) -> Iterator[Finding]:
-    found = members_of(call.callee)
-    plain = [one for one in found if isinstance(one, FunctionValue)]
-    if len(plain) == len(found) and found:
-        whys = [_why_plain(program, one) for one in plain]
-        known = [one for one in whys if one is not None]
-        if len(known) < len(whys) or _is_replaced(program, call) or any(_may_be_a_twin(program, one) for one in plain):
+    members = members_of(call.callee)
+    plain = [candidate for candidate in members if isinstance(candidate, FunctionValue)]
+    if len(plain) == len(members) and members:
+        whys = [_why_plain(program, function) for function in plain]
+        reasons = [why for why in whys if why is not None]
+        if (
+            len(reasons) < len(whys)
+            or _is_replaced(program, call)
+            or any(_may_be_a_twin(program, function) for function in plain)
+        ):
             return
         first = plain[0]
-        is_guess = any(isinstance(one.receiver, Instance) and one.receiver.guess for one in plain)
-        if is_guess and program.evidence.colors(first.function.name)[0]:
+        is_guess = any(isinstance(function.receiver, Instance) and function.receiver.guess for function in plain)
+        if is_guess and program.counts.colors(first.function.name)[0]:
             return  # a class of which another one has this method in async
         sure = len(plain) == 1 and not (isinstance(first.receiver, Instance) and first.receiver.guess)
-        sure = sure and all(is_sure for _, is_sure in known)
+        sure = sure and all(is_sure for _, is_sure in reasons)
         yield _told(
             program,
             call,
             under,
             first.function.qualname,
-            tuple(reason for reason, _ in known),
+            tuple(reason for reason, _ in reasons),
             sure=sure,
             is_guess=is_guess,
         )
-    elif found and all(map(_is_of_sync_library, found)) and not _is_replaced(program, call):
+    elif members and all(map(_is_of_sync_library, members)) and not _is_replaced(program, call):
         yield _told_of_library(program, call, under)
     elif call.callee is None and call.node[1][0] == "attr":
-        reason = None if program.evidence.has_remote_objects else _by_name(program, call)
+        reason = None if program.counts.has_remote_objects else _by_name(program, call)
         if reason is not None and not _is_replaced(program, call):
             yield _told(program, call, under, call.text, (reason,), sure=False, is_guess=True)
 
@@ -388,8 +392,8 @@ def _why_plain(program: Program, value: FunctionValue) -> tuple[Reason, bool] | 
     if isinstance(function, LibraryFunction):
         if not library_gives_no_promise(program, function):
             return None
-        what = f"gives `{function.returns}`" if function.returns else "gives nothing that can be awaited"
-        return Reason(f"`{function.qualname}` is a plain function that {what}"), True
+        phrase = f"gives `{function.returns}`" if function.returns else "gives nothing that can be awaited"
+        return Reason(f"`{function.qualname}` is a plain function that {phrase}"), True
     if overridden_otherwise(program, function, value.receiver) or hands_on_otherwise(program, function, value.receiver):
         return None
     gives = _gives_a_result(program, function)
@@ -403,11 +407,13 @@ def _why_plain(program: Program, value: FunctionValue) -> tuple[Reason, bool] | 
 def _may_be_a_twin(program: Program, value: FunctionValue) -> bool:
     """Whether the method is that of a class by a guess, or of one with an async twin, and async elsewhere."""
     receiver = value.receiver
-    if not isinstance(receiver, Instance) or not program.evidence.colors(value.function.name)[0]:
+    if not isinstance(receiver, Instance) or not program.counts.colors(value.function.name)[0]:
         return False
     return receiver.guess or any(
-        one.owner is not None and one.owner.name.replace("Async", "") == receiver.cls.name and one.is_async
-        for one in program.calling.functions_named(value.function.name)
+        namesake.owner is not None
+        and namesake.owner.name.replace("Async", "") == receiver.cls.name
+        and namesake.is_async
+        for namesake in program.calling.functions_named(value.function.name)
     )
 
 
@@ -416,7 +422,7 @@ def _by_name(program: Program, call: Call) -> Reason | None:
     if _has_remote_objects(program):
         return None
     name = call.node[1][2]
-    is_async, plain = program.evidence.colors(name)
+    is_async, plain = program.counts.colors(name)
     if is_async or not plain or name in GENERIC or name.startswith("__") or "_" not in name.strip("_"):
         return None
     owner = call.caller.class_around
@@ -427,11 +433,11 @@ def _by_name(program: Program, call: Call) -> Reason | None:
         return None  # the object may be of a library that the file imports, where it is awaited rightly
     defined = [function for function in program.calling.functions_named(name) if function.owner is not None]
     real = [function for function in defined if not function.is_abstract]
-    if not is_test(call.caller.module.path) and all(is_test(one.module.path) for one in real):
+    if not is_test(call.caller.module.path) and all(is_test(function.module.path) for function in real):
         return None  # what stands for it in tests says nothing of the real one
-    if len(defined) != plain or not real or not all(_gives_a_result(program, one) for one in real):
+    if len(defined) != plain or not real or not all(_gives_a_result(program, function) for function in real):
         return None
-    if any(_hands_on(one) for one in real) or not _is_seconded(program, call, name, real):
+    if any(_hands_on(function) for function in real) or not _is_seconded(program, call, name, real):
         return None
     if name in _made_attributes(program):
         return None
@@ -447,25 +453,25 @@ def _is_seconded(program: Program, call: Call, name: str, defined: list[Function
     Somebody else calls it on an object of that name without awaiting, or the object is called like the class. What
     several functions await is no slip: it belongs to a library, or to the other side of a wire.
     """
-    others = [f for f in program.calling.functions_naming({name}) if f is not call.caller and f.name != name]
-    if any(callee.rpartition(".")[2] == name for other in others for callee in other.facts.awaited):
+    functions = [f for f in program.calling.functions_naming({name}) if f is not call.caller and f.name != name]
+    if any(callee.rpartition(".")[2] == name for user in functions for callee in user.facts.awaited):
         return False
     tail = call.text.split(".")[-2:]
-    if any(callee.split(".")[-2:] == tail for other in others for callee in other.facts.calls):
+    if any(callee.split(".")[-2:] == tail for user in functions for callee in user.facts.calls):
         return True
     around = call.caller.class_around
     if call.node[1][1] == ("name", "self"):
-        return around is not None and program.evidence.is_in_family(name, around)
+        return around is not None and is_in_family(program, name, around)
     receiver = last_name(call.node[1][1]).replace("_", "").lower()
     owners = {function.owner.name.lower() for function in defined if function.owner is not None}
     return len(receiver) >= _TELLING and any(receiver in owner for owner in owners)
 
 
 def _made_attributes(program: Program) -> frozenset[str]:
-    known: MutableMapping[str, frozenset[str]] = program.answers_to("made attributes")
-    if "" not in known:
-        known[""] = frozenset().union(*program.said("made attributes").values())
-    return known[""]
+    answers: MutableMapping[str, frozenset[str]] = program.answers_to("made attributes")
+    if "" not in answers:
+        answers[""] = frozenset().union(*program.said("made attributes").values())
+    return answers[""]
 
 
 @part("made attributes")
@@ -483,13 +489,13 @@ def _hands_on(function: Function) -> bool:
 
 def _gives_a_result(program: Program, function: Function) -> str:
     """Whether what a plain function gives cannot be awaited: "always", "sometimes", or never ("")."""
-    known: MutableMapping[Function, str] = program.answers_to("gives a result")
-    if function not in known:
+    answers: MutableMapping[Function, str] = program.answers_to("gives a result")
+    if function not in answers:
         if gives_no_promise(program, function):
-            known[function] = "always"
+            answers[function] = "always"
         else:
-            known[function] = "sometimes" if gives_a_result_sometimes(program, function) else ""
-    return known[function]
+            answers[function] = "sometimes" if gives_a_result_sometimes(program, function) else ""
+    return answers[function]
 
 
 def _has_remote_objects(program: Program) -> bool:
@@ -506,7 +512,7 @@ def _makes_up_async(file: FileFacts) -> bool:
 
 
 def _makes_async(functions: tuple[FunctionFacts, ...], index: int) -> bool:
-    return any(one.parent == index and one.flags & ASYNC for one in functions) or bool(
+    return any(function.parent == index and function.flags & ASYNC for function in functions) or bool(
         {"partial", "functools.partial"} & set(functions[index].calls)
     )
 
@@ -543,8 +549,8 @@ def _fix(program: Program, call: Call, *, is_guess: bool) -> Fix | None:
         return None
     text = program.text(path)
     start = text.offset(call.at[0], call.at[1])
-    found = re.search(r"\bawait[ \t]+\Z", text.value[max(0, start - 40) : start])
-    if found is None:
+    match = re.search(r"\bawait[ \t]+\Z", text.value[max(0, start - 40) : start])
+    if match is None:
         return None
-    first = start - len(found[0])
+    first = start - len(match[0])
     return Fix("take the await away", "guess" if is_guess else "likely", (Edit(path, first, start, ""),))

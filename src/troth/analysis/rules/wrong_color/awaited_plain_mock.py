@@ -85,6 +85,6 @@ def _is_expected(around: tuple[ast.AST, ...]) -> bool:
     """Whether an error is what the test waits for, or is caught."""
     return any(
         isinstance(node, ast.Try)
-        or (isinstance(node, ast.With | ast.AsyncWith) and any("aises" in ast.unparse(one) for one in node.items))
+        or (isinstance(node, ast.With | ast.AsyncWith) and any("aises" in ast.unparse(item) for item in node.items))
         for node in around
     )

@@ -158,15 +158,15 @@ def _fix(program: Program, refusal: Refusal) -> Fix | None:
         return None
     text = program.text(path)
     start, end = text.offset(at[0], at[1]), text.offset(at[2], at[3])
-    found = _AWAIT.match(text.value, start, end)
-    if found is None or "\n" in found[0]:
+    match = _AWAIT.match(text.value, start, end)
+    if match is None or "\n" in match[0]:
         return None
     if not refusal.holds_promises:
-        return Fix("take the await away", "likely", (Edit(path, start, found.end(), ""),))
+        return Fix("take the await away", "likely", (Edit(path, start, match.end(), ""),))
     if "asyncio" not in refusal.function.module.bindings:
         return None
     return Fix(
         "wait for all of them: `asyncio.gather(*…)`",
         "likely",
-        (Edit(path, found.end(), found.end(), "asyncio.gather(*"), Edit(path, end, end, ")")),
+        (Edit(path, match.end(), match.end(), "asyncio.gather(*"), Edit(path, end, end, ")")),
     )

@@ -21,8 +21,8 @@ from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.rules._finding import tell_at
 from troth.analysis.rules.registry import Case, rule
+from troth.analysis.semantics.infer.call_graph import names_of
 from troth.analysis.semantics.infer.never_awaitable import is_harmless
-from troth.analysis.semantics.queries.call_graph import names_of
 from troth.analysis.semantics.queries.callback_colors import calling_makes_a_coroutine, definition_of
 from troth.analysis.source.tree import tree_of
 
@@ -99,10 +99,10 @@ def check(program: Program) -> Iterator[Finding]:
 
 
 def _decorated(program: Program, function: Function) -> Iterator[Finding]:
-    known = semantics().decorators
+    decorators = semantics().decorators
     for decorator in reversed(function.facts.decorators):
         value = program.effects.decorator(function, decorator)
-        cache = next((name for name in names_of(value) if known.get(name) == "caches"), None)
+        cache = next((name for name in names_of(value) if decorators.get(name) == "caches"), None)
         if cache is not None:
             line, column = function.facts.at[:2]
             message = f"`{cache}` keeps the coroutine of `{function.qualname}`, not its result: the second caller to await it gets an error"
@@ -122,7 +122,7 @@ def _wrapped(program: Program, function: Function) -> Iterator[Finding]:
         callee = call.node[1]
         value = call.callee
         if callee[0] == "call":  # what the cache with its options gives is called
-            value = next((one.callee for one in program.calling.of(function) if one.at == callee[-1]), None)
+            value = next((call.callee for call in program.calling.of(function) if call.at == callee[-1]), None)
         cache = next((name for name in names_of(value) if name in _PURE_CACHES), None)
         if cache is None or not call.given or not calling_makes_a_coroutine(program, call.given[0][1]):
             continue
@@ -153,7 +153,9 @@ def _fix(program: Program, function: Function, cache: str, at: Node) -> Fix | No
     )
     if cache == "functools.lru_cache" and isinstance(node, ast.Call | ast.Name):
         callee = node.func if isinstance(node, ast.Call) else node
-        has_async_cache = any(one.local == "alru_cache" and not one.scope for one in function.module.facts.imports)
+        has_async_cache = any(
+            imported.local == "alru_cache" and not imported.scope for imported in function.module.facts.imports
+        )
         if has_async_cache and ast.unparse(callee) == "lru_cache":
             return Fix("use the async cache", "likely", (Edit(path, start, start + len("lru_cache"), "alru_cache"),))
     if _is_cache_used(program, function.name):
@@ -181,5 +183,7 @@ def _written(program: Program, function: Function, at: Node) -> tuple[ast.expr, 
     for node in () if tree is None else ast.walk(tree):
         if isinstance(node, ast.AsyncFunctionDef) and (node.lineno, node.col_offset) == (line, column):
             reader = ExpressionReader()
-            return next(((one, column, text) for one in node.decorator_list if reader.expr(one) == at), None)
+            return next(
+                ((decorator, column, text) for decorator in node.decorator_list if reader.expr(decorator) == at), None
+            )
     return None

@@ -18,8 +18,8 @@ from troth.analysis.findings import Finding, Reason
 from troth.analysis.incremental.project_queries import question
 from troth.analysis.rules._finding import tell_at
 from troth.analysis.rules.registry import Case, rule
+from troth.analysis.semantics.infer.call_graph import names_of
 from troth.analysis.semantics.infer.identity_functions import returned
-from troth.analysis.semantics.queries.call_graph import names_of
 from troth.analysis.semantics.queries.call_target import called_body
 from troth.analysis.semantics.queries.callback_colors import arguments_of, calling_makes_a_coroutine, definition_of
 from troth.analysis.semantics.queries.color_requirements import is_protocol
@@ -29,7 +29,7 @@ from troth.analysis.semantics.values import FunctionValue, Instance, Lambda
 if TYPE_CHECKING:
     from troth.analysis.facts.model import Node
     from troth.analysis.semantics import Program
-    from troth.analysis.semantics.queries.call_graph import Call
+    from troth.analysis.semantics.infer.call_graph import Call
     from troth.analysis.semantics.values import Value
 
 CASES = [
@@ -89,9 +89,9 @@ def check(program: Program) -> Iterator[Finding]:
     for caller in program.calling.asked_naming({"iscoroutinefunction"}):
         for call in _questions(program, caller):
             value = call.given[0][1]
-            what = _misjudged(program, value)
-            if what:
-                message = f"`{call.text}(…)` says False of {what}, although calling it gives a coroutine"
+            judgement = _misjudged(program, value)
+            if judgement:
+                message = f"`{call.text}(…)` says False of {judgement}, although calling it gives a coroutine"
                 yield tell_at(
                     program, "TR409", "misjudged-callable", caller, call.at, message, sure=False,
                     reasons=(_reason(value, caller),), subject=call.text,
@@ -115,20 +115,20 @@ def _questions(program: Program, caller: Function) -> Iterator[Call]:
 
 def _asking(program: Program) -> dict[Function, Call]:
     """The functions that ask for the color of a parameter, and nothing else, with the call that does."""
-    known: MutableMapping[str, dict[Function, Call]] = program.answers_to("asking for a color")
-    if "" not in known:
-        found: dict[Function, Call] = {}
+    answers: MutableMapping[str, dict[Function, Call]] = program.answers_to("asking for a color")
+    if "" not in answers:
+        questions: dict[Function, Call] = {}
         for caller in program.calling.functions_naming({"iscoroutinefunction"}):
             for call in _questions(program, caller):
                 if call.node[2] and call.node[2][0][0] == "name" and call.node[2][0][1] in caller.params:
-                    found.setdefault(caller, call)
-        known[""] = {one: call for one, call in found.items() if not _asks_again(one)}
-    return known[""]
+                    questions.setdefault(caller, call)
+        answers[""] = {function: call for function, call in questions.items() if not _asks_again(function)}
+    return answers[""]
 
 
 @question("functions that ask for a color")
 def _names_asking(program: Program) -> set[str]:
-    return {one.name for one in _asking(program)}
+    return {function.name for function in _asking(program)}
 
 
 def _asks_again(function: Function) -> bool:
@@ -148,16 +148,16 @@ def _given(program: Program, asking: dict[Function, Call], names: set[str]) -> I
             if target is None or question is None:
                 continue
             function, shift = target
-            wanted = question.node[2][0][1]
-            if wanted not in function.facts.calls:
+            parameter = question.node[2][0][1]
+            if parameter not in function.facts.calls:
                 continue
             places = [param[0] for param in function.facts.params if param[3] in {"", "/"}]
             for slot, _, value in arguments_of(call):
                 position = int(slot) + shift if slot.isdigit() else -1
                 name = places[position] if 0 <= position < len(places) else slot
-                what = _misjudged(program, value) if name == wanted else ""
-                if what:
-                    message = f"`{function.qualname}` asks `{question.text}` of {what}: the answer is False, so its coroutine is never awaited"
+                judgement = _misjudged(program, value) if name == parameter else ""
+                if judgement:
+                    message = f"`{function.qualname}` asks `{question.text}` of {judgement}: the answer is False, so its coroutine is never awaited"
                     reasons = (
                         _reason(value, caller),
                         Reason("the question is asked here", function.module.path, question.at[0]),
@@ -200,18 +200,18 @@ def _wraps_plainly(program: Program, function: Function, decorator: Node) -> boo
     value = program.static(function.module, function.parent).value(
         decorator[1] if decorator[0] == "call" else decorator
     )
-    made = definition_of(value)
-    if made is None or made.is_async:
+    definition = definition_of(value)
+    if definition is None or definition.is_async:
         return False
     for _ in range(2 if decorator[0] == "call" else 1):  # `@retry(3)`: what it returns is the decorator
-        given = [node[1] for node in returned(made.body()) if node[0] == "name"]
-        inner = [one for name in given for one in made.module.inner(made.index).get(name, ())]
+        names = [node[1] for node in returned(definition.body()) if node[0] == "name"]
+        inner = [binding for name in names for binding in definition.module.inner(definition.index).get(name, ())]
         if len(inner) != 1 or not isinstance(inner[0], Function):
             return False
-        made = inner[0]
-    if made.is_async or made.is_generator:
+        definition = inner[0]
+    if definition.is_async or definition.is_generator:
         return False
-    return "markcoroutinefunction" not in program.text(made.module.path).value
+    return "markcoroutinefunction" not in program.text(definition.module.path).value
 
 
 def _reason(value: Value | None, caller: Function) -> Reason:

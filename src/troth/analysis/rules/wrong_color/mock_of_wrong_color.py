@@ -188,7 +188,7 @@ def check(program: Program) -> Iterator[Finding]:
         lines: list[int] = []
         line, at = 1, 0
         for name, place in _replaced_in(text):
-            colors = program.evidence.colors(name)
+            colors = program.counts.colors(name)
             if colors[text.startswith("Async", place - len("Async"))]:  # something of the other color is called so
                 line, at = line + text.count("\n", at, place), place
                 lines.append(line)
@@ -201,11 +201,11 @@ def _replaced_in(text: str) -> Iterator[tuple[str, int]]:
     """The names of what mocks seem to be put in the place of, with where each mock stands."""
     for mock in _MOCK.finditer(text):
         place = mock.start()
-        found = _SET.search(text, text.rfind("\n", 0, place) + 1, place)
-        if found is not None:
-            yield found[1], place
-        for one in _GIVEN.finditer(text, text.rfind(")", 0, place) + 1, place):
-            yield one[1], place
+        match = _SET.search(text, text.rfind("\n", 0, place) + 1, place)
+        if match is not None:
+            yield match[1], place
+        for match in _GIVEN.finditer(text, text.rfind(")", 0, place) + 1, place):
+            yield match[1], place
 
 
 def _outermost(module: Module, line: int) -> Function:
@@ -223,14 +223,14 @@ def _mocks(tree: ast.AST) -> Iterator[_Mocked]:
             lines = (node.decorator_list[0].lineno, node.end_lineno or node.lineno)
             for decorator in node.decorator_list:
                 if isinstance(decorator, ast.Call):
-                    yield from (one._replace(decorated=lines) for one in _patched(decorator))
-    decorators = {one for node in nodes for one in getattr(node, "decorator_list", ())}
+                    yield from (mocked._replace(decorated=lines) for mocked in _patched(decorator))
+    decorators = {decorator for node in nodes for decorator in getattr(node, "decorator_list", ())}
     for node in nodes:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and _mock_name(node.value):
             for target in node.targets:
                 if isinstance(target, ast.Attribute):
-                    others = tuple([one for one in node.targets if one is not target])
-                    yield _Mocked(target.attr, node.value, target, is_patch=False, others=others)
+                    further = tuple([receiver for receiver in node.targets if receiver is not target])
+                    yield _Mocked(target.attr, node.value, target, is_patch=False, others=further)
         elif isinstance(node, ast.Call) and node not in decorators:
             yield from _patched(node)
 
@@ -240,16 +240,21 @@ def _patched(call: ast.Call) -> Iterator[_Mocked]:
     how = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
     if how not in {"object", "patch", "setattr"} or not call.args:
         return
-    first, *others = call.args
+    first, *remaining = call.args
     is_text = isinstance(first, ast.Constant) and isinstance(first.value, str)
     if is_text != (how == "patch") and how != "setattr":
         return
-    names = [first] if is_text else others[:1]
-    given = others[0:1] if is_text else others[1:2]
-    given += [keyword.value for keyword in call.keywords if keyword.arg in {"new", "new_callable", "value"}]
-    if len(given) != 1 or not names or not isinstance(names[0], ast.Constant) or not isinstance(names[0].value, str):
+    names = [first] if is_text else remaining[:1]
+    arguments = remaining[0:1] if is_text else remaining[1:2]
+    arguments += [keyword.value for keyword in call.keywords if keyword.arg in {"new", "new_callable", "value"}]
+    if (
+        len(arguments) != 1
+        or not names
+        or not isinstance(names[0], ast.Constant)
+        or not isinstance(names[0].value, str)
+    ):
         return
-    mock = given[0]
+    mock = arguments[0]
     is_class = any(keyword.arg == "new_callable" and keyword.value is mock for keyword in call.keywords)
     if (isinstance(mock, ast.Call) and not is_class) or (is_class and isinstance(mock, ast.Name | ast.Attribute)):
         others_given = {keyword.arg for keyword in call.keywords} - {"new", "new_callable", "value", "raising"}
@@ -259,17 +264,17 @@ def _patched(call: ast.Call) -> Iterator[_Mocked]:
 
 def _mock_name(mock: ast.expr) -> str:
     """`AsyncMock`, where that is what is called or named; empty for what is no mock."""
-    named = mock.func if isinstance(mock, ast.Call) else mock
-    name = named.id if isinstance(named, ast.Name) else named.attr if isinstance(named, ast.Attribute) else ""
+    func = mock.func if isinstance(mock, ast.Call) else mock
+    name = func.id if isinstance(func, ast.Name) else func.attr if isinstance(func, ast.Attribute) else ""
     return name if name in _PLAIN_MOCKS or name == "AsyncMock" else ""
 
 
 def _judge(program: Program, module: Module, mocked: _Mocked, text: str) -> Iterator[Finding]:
     is_async = _mock_name(mocked.call) == "AsyncMock"
-    if not program.evidence.colors(mocked.name)[is_async] or not _gives_a_plain_result(mocked.call):
+    if not program.counts.colors(mocked.name)[is_async] or not _gives_a_plain_result(mocked.call):
         return
     if not mocked.is_patch and any(
-        _says_what_it_gives(ast.unparse(one), text) for one in (mocked.target, *mocked.others)
+        _says_what_it_gives(ast.unparse(target), text) for target in (mocked.target, *mocked.others)
     ):
         return
     around = _function_around(module, mocked.call.lineno)
@@ -286,11 +291,11 @@ def _judge(program: Program, module: Module, mocked: _Mocked, text: str) -> Iter
 
 def _says_what_it_gives(written: str, text: str) -> bool:
     """Whether a mock, or something below it, is told its result, or is asked for it."""
-    found = text.find(f"{written}.")
-    while found >= 0:
-        if _RESULT_BELOW.match(text, found + len(written)) is not None:
+    offset = text.find(f"{written}.")
+    while offset >= 0:
+        if _RESULT_BELOW.match(text, offset + len(written)) is not None:
             return True
-        found = text.find(f"{written}.", found + 1)
+        offset = text.find(f"{written}.", offset + 1)
     return False
 
 
@@ -307,7 +312,7 @@ def _is_reached(program: Program, around: Function, mocked: _Mocked) -> bool:
     }
     if not awaiting:
         return False
-    called = {found[1] for found in _CALLED.finditer(text)}
+    called = {match[1] for match in _CALLED.finditer(text)}
     return not awaiting.isdisjoint(called) or (
         f"{name}(" in text and re.search(rf"\bawait [\w.]*\b{name}\(", text) is not None
     )
@@ -339,21 +344,29 @@ def _replaced(program: Program, module: Module, around: Function, mocked: _Mocke
     if isinstance(base, FunctionValue):
         return base.function if isinstance(base.function, Function) else None
     if isinstance(base, ModuleValue):
-        found = None if base.module is None else program.names.at_module(base.module, mocked.name)
-        function = found.function if isinstance(found, FunctionValue) else None
+        binding = None if base.module is None else program.names.at_module(base.module, mocked.name)
+        function = binding.function if isinstance(binding, FunctionValue) else None
         return function if isinstance(function, Function) else None
     cls = base.cls if isinstance(base, Instance | ClassObject) else None
     if not isinstance(cls, Class) or (isinstance(base, Instance) and base.guess):
         return None
     found_in = next(
-        (one for one in program.classes.order(cls) if not isinstance(one, Class) or mocked.name in one.methods), None
+        (
+            ancestor
+            for ancestor in program.classes.order(cls)
+            if not isinstance(ancestor, Class) or mocked.name in ancestor.methods
+        ),
+        None,
     )
     return found_in.module.function(found_in.methods[mocked.name][-1]) if isinstance(found_in, Class) else None
 
 
 def _has_async_neighbours(function: Function) -> bool:
     """Whether async functions stand beside it, so that one may be taken for the other."""
-    return any(one.flags & 1 and one.owner == function.facts.owner for one in function.module.facts.functions)
+    return any(
+        other_function.flags & 1 and other_function.owner == function.facts.owner
+        for other_function in function.module.facts.functions
+    )
 
 
 def _gives_a_plain_result(call: ast.expr) -> bool:
@@ -393,9 +406,9 @@ def _base(program: Program, module: Module, around: Function, mocked: _Mocked) -
 def _of_text(program: Program, module: Module, dotted: str) -> Value | None:
     """What holds `package.module.Store.load`, or the function itself where a module holds it."""
     home, _, name = dotted.rpartition(".")
-    found: Value | None = program.names.imported(module, home, name, 0)
-    if isinstance(found, FunctionValue):
-        return found
+    imported: Value | None = program.names.imported(module, home, name, 0)
+    if isinstance(imported, FunctionValue):
+        return imported
     package, _, cls = home.rpartition(".")
     return program.names.imported(module, package, cls, 0) if package else None
 
@@ -424,10 +437,10 @@ def _told(program: Program, around: Function, mocked: _Mocked, method: Function,
 def _fix(program: Program, path: str, call: ast.expr, other: str, text: str) -> Fix | None:
     """The other mock; its name is imported beside that of this one where the file lacks it."""
     source = program.text(path)
-    named = call.func if isinstance(call, ast.Call) else call
-    end = source.offset(named.end_lineno or call.lineno, named.end_col_offset or 0)
+    func = call.func if isinstance(call, ast.Call) else call
+    end = source.offset(func.end_lineno or call.lineno, func.end_col_offset or 0)
     added: tuple[Edit, ...] = ()
-    if isinstance(named, ast.Name):
+    if isinstance(func, ast.Name):
         tree = tree_of(text)
         aliases = [
             alias
@@ -437,7 +450,7 @@ def _fix(program: Program, path: str, call: ast.expr, other: str, text: str) -> 
             if alias.asname is None
         ]
         names = {alias.name: alias for alias in aliases}
-        plain = [one for one in ("MagicMock", "Mock") if one in names]
+        plain = [class_name for class_name in ("MagicMock", "Mock") if class_name in names]
         other = plain[0] if other == "MagicMock" and plain else other
         if other not in names:
             beside = names.get(_mock_name(call))

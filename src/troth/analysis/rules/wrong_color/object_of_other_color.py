@@ -29,7 +29,7 @@ from troth.analysis.semantics.values import Instance
 if TYPE_CHECKING:
     from troth.analysis.facts.model import FileFacts
     from troth.analysis.semantics import Program
-    from troth.analysis.semantics.queries.call_graph import Call
+    from troth.analysis.semantics.infer.call_graph import Call
 
 _SINK = "from typing import Protocol\nclass Sink(Protocol):\n    async def put(self, item) -> None: ...\n    def close(self) -> None: ...\n"
 _FILL = "async def fill(sink: Sink):\n    await sink.put(1)\n    sink.close()\n"
@@ -105,19 +105,19 @@ def _may_take(
     members = program.glance.alternatives(caller, callee)
     if members is None or None in members:
         return True
-    targets = [called_body(program, one) for one in members]
-    return any(one is not None and one[0] in takers for one in targets)
+    targets = [called_body(program, member) for member in members]
+    return any(target is not None and target[0] in takers for target in targets)
 
 
 def _protocols(program: Program) -> dict[str, Class]:
     """The protocols of the project that ask for something async, by name; two of one name count for nothing."""
-    found: dict[str, list[tuple[str, int, bool]]] = {}
+    by_name: dict[str, list[tuple[str, int, bool]]] = {}
     for path, protocols in program.said("async protocols").items():
         for name, index, is_async in protocols:
-            found.setdefault(name, []).append((path, index, is_async))
+            by_name.setdefault(name, []).append((path, index, is_async))
     return {
         name: program.module(same[0][0]).cls(same[0][1])
-        for name, same in found.items()
+        for name, same in by_name.items()
         if len(same) == 1 and same[0][2]
     }
 
@@ -125,7 +125,7 @@ def _protocols(program: Program) -> dict[str, Class]:
 @part("async protocols")
 def _protocols_in(file: FileFacts) -> list[tuple[str, int, bool]]:
     return [
-        (c.name, index, any(file.functions[one].flags & ASYNC for _, indexes in c.methods for one in indexes))
+        (c.name, index, any(file.functions[index].flags & ASYNC for _, indexes in c.methods for index in indexes))
         for index, c in enumerate(file.classes)
         if c.bases and says_protocol(c)
     ]
@@ -133,22 +133,23 @@ def _protocols_in(file: FileFacts) -> list[tuple[str, int, bool]]:
 
 def _takers(program: Program) -> dict[Function, dict[str, Class]]:
     """The functions that ask for such a protocol, with the parameters that do."""
-    known: MutableMapping[str, dict[Function, dict[str, Class]]] = program.answers_to("takers of protocols")
-    if "" not in known:
-        found: dict[Function, dict[str, Class]] = {}
+    answers: MutableMapping[str, dict[Function, dict[str, Class]]] = program.answers_to("takers of protocols")
+    if "" not in answers:
+        by_function: dict[Function, dict[str, Class]] = {}
         for protocol, cls in _protocols(program).items():
             for function in program.index.functions_annotated(protocol):
                 for name, annotation, _, _ in function.facts.params:
                     if annotation is not None and last_name(annotation) == protocol:
-                        found.setdefault(function, {})[name] = cls
-        known[""] = found
-    return known[""]
+                        by_function.setdefault(function, {})[name] = cls
+        answers[""] = by_function
+    return answers[""]
 
 
 @question("functions that take async protocols")
 def _names_of_takers(program: Program) -> set[str]:
     return {
-        one.owner.name if one.name == "__init__" and one.owner is not None else one.name for one in _takers(program)
+        taker.owner.name if taker.name == "__init__" and taker.owner is not None else taker.name
+        for taker in _takers(program)
     }
 
 
@@ -164,21 +165,28 @@ def _judge(program: Program, call: Call, target: tuple[Function, int], wanted: d
         if is_protocol(cls) or protocol in program.classes.order(cls):
             continue
         for method, indexes in protocol.methods.items():
-            asked = protocol.module.function(indexes[-1])
+            declared = protocol.module.function(indexes[-1])
             mine = _method(program, cls, method)
-            if mine is None or asked.is_generator or mine.is_generator or mine.is_async == asked.is_async:
+            if mine is None or declared.is_generator or mine.is_generator or mine.is_async == declared.is_async:
                 continue
-            if not asked.facts.decorators and _is_used(function, name, asked) and _is_of_its_color(program, mine):
-                yield _told(program, call, protocol, asked, mine)
+            if not declared.facts.decorators and _is_used(function, name, declared) and _is_of_its_color(program, mine):
+                yield _told(program, call, protocol, declared, mine)
                 return
 
 
 def _method(program: Program, cls: Class, name: str) -> Function | None:
-    owner = next((one for one in program.classes.order(cls) if not isinstance(one, Class) or name in one.methods), None)
+    owner = next(
+        (
+            ancestor
+            for ancestor in program.classes.order(cls)
+            if not isinstance(ancestor, Class) or name in ancestor.methods
+        ),
+        None,
+    )
     if not isinstance(owner, Class) or len(owner.methods[name]) > 1:
         return None
-    found = owner.module.function(owner.methods[name][0])
-    return None if found.facts.decorators or found.is_abstract else found
+    function = owner.module.function(owner.methods[name][0])
+    return None if function.facts.decorators or function.is_abstract else function
 
 
 def _is_of_its_color(program: Program, function: Function) -> bool:
@@ -191,26 +199,32 @@ def _is_used(taker: Function, param: str, asked: Function) -> bool:
     functions = [taker.facts]
     owner = taker.owner
     if taker.name == "__init__" and owner is not None:
-        kept = [one[0] for one in owner.facts.self_attributes if one[3] == ("name", param) and one[1] == taker.index]
-        written |= {f"self.{attribute}.{asked.name}" for attribute in kept}
+        attributes = [
+            self_attribute[0]
+            for self_attribute in owner.facts.self_attributes
+            if self_attribute[3] == ("name", param) and self_attribute[1] == taker.index
+        ]
+        written |= {f"self.{attribute}.{asked.name}" for attribute in attributes}
         functions += [owner.module.function(index).facts for indexes in owner.methods.values() for index in indexes]
     return any(
-        not written.isdisjoint(one.awaited if asked.is_async else one.calls)
-        and not any("iscoroutine" in callee or "isawaitable" in callee for callee in one.calls)
-        for one in functions
+        not written.isdisjoint(function.awaited if asked.is_async else function.calls)
+        and not any("iscoroutine" in callee or "isawaitable" in callee for callee in function.calls)
+        for function in functions
     )
 
 
 def _told(program: Program, call: Call, protocol: Class, asked: Function, mine: Function) -> Finding:
     if asked.is_async:
-        what = f"awaits `{protocol.name}.{asked.name}`, but `{mine.qualname}` is plain: it runs, and then the `await` raises TypeError"
+        phrase = f"awaits `{protocol.name}.{asked.name}`, but `{mine.qualname}` is plain: it runs, and then the `await` raises TypeError"
     else:
-        what = f"calls `{protocol.name}.{asked.name}` plainly, but `{mine.qualname}` is async: its coroutine is dropped"
+        phrase = (
+            f"calls `{protocol.name}.{asked.name}` plainly, but `{mine.qualname}` is async: its coroutine is dropped"
+        )
     reasons = (
         Reason(f"`{mine.qualname}` is `{'async def' if mine.is_async else 'def'}`", *mine.place),
         Reason(f"`{protocol.name}` asks for `{'async def' if asked.is_async else 'def'} {asked.name}`", *asked.place),
     )
     return tell_at(
-        program, "TR413", "object-of-other-color", call.caller, call.at, f"`{call.text}` {what}", sure=False,
+        program, "TR413", "object-of-other-color", call.caller, call.at, f"`{call.text}` {phrase}", sure=False,
         reasons=reasons, subject=mine.name,
     )  # fmt: skip

@@ -22,7 +22,7 @@ from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.rules._finding import tell_at
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.semantics.infer.never_awaitable import gives_no_promise, is_harmless
+from troth.analysis.semantics.infer.never_awaitable import gives_no_promise, is_harmless, mentions_awaitable
 from troth.analysis.semantics.infer.virtual_dispatch import async_implementations
 from troth.analysis.semantics.queries.color_requirements import is_protocol
 from troth.analysis.semantics.resolve.library import LibraryClass
@@ -30,12 +30,12 @@ from troth.analysis.semantics.resolve.references import mentioned
 from troth.analysis.semantics.resolve.test_files import is_test
 from troth.analysis.semantics.symbols import Class, Function
 from troth.analysis.semantics.values import Awaitable, Coroutine, External, FunctionValue, Instance, members_of
-from troth.analysis.semantics.walk.coroutine_sinks import looks_like_runner, mentions_awaitable
+from troth.analysis.semantics.walk.coroutine_sinks import looks_like_runner
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import At, Node
     from troth.analysis.semantics import Program
-    from troth.analysis.semantics.queries.call_graph import Call
+    from troth.analysis.semantics.infer.call_graph import Call
 
 CASES = [
     Case(
@@ -191,7 +191,7 @@ def _overridden(program: Program, cls: Class, function: Function) -> Function | 
         return None  # what only says that it is not there is lost on nobody
     if cls.facts.parent and cls.module.function(cls.facts.parent).name.startswith("test"):
         return None  # a stand-in that a test makes for itself
-    async_, plain = program.evidence.colors(function.name)
+    async_, plain = program.counts.colors(function.name)
     if not (async_ and plain):
         return None
     for ancestor in program.classes.order(cls)[1:]:
@@ -213,9 +213,9 @@ def _called_through_base(program: Program, pairs: dict[Function, Function]) -> I
         if not base.is_async and (_promises_either(program, base) or _is_async_in_all_but_name(program, base)):
             continue
         if any(
-            not is_harmless(program, one, d) and not one.decorated_with("abstractmethod")
-            for one in (function, base)
-            for d in one.facts.decorators
+            not is_harmless(program, method, d) and not method.decorated_with("abstractmethod")
+            for method in (function, base)
+            for d in method.facts.decorators
         ):
             continue
         if function.is_async or gives_no_promise(program, function):
@@ -244,7 +244,7 @@ def _called_through_base(program: Program, pairs: dict[Function, Function]) -> I
                 calls.setdefault(target, []).append(call)
     for base, functions in by_base.items():
         for function in functions:
-            seen = next(
+            example = next(
                 (
                     call
                     for call in calls.get(base, ())
@@ -252,8 +252,8 @@ def _called_through_base(program: Program, pairs: dict[Function, Function]) -> I
                 ),
                 None,
             )
-            if seen is not None:
-                yield _told(program, function, base, seen)
+            if example is not None:
+                yield _told(program, function, base, example)
             elif base not in calls and base.name not in either and _breaks_a_contract(program, function, base):
                 yield _told_of_contract(program, function, base)
 
@@ -261,8 +261,8 @@ def _called_through_base(program: Program, pairs: dict[Function, Function]) -> I
 def _calls_of(program: Program, caller: Function, wanted: Collection[Function]) -> Iterator[tuple[Function, Call]]:
     """The calls of the wanted functions, in their own color, on what may be an object of a class below."""
     for call in program.calling.of(caller):
-        for one in members_of(call.callee):
-            target = one.function if isinstance(one, FunctionValue) else None
+        for member in members_of(call.callee):
+            target = member.function if isinstance(member, FunctionValue) else None
             if (
                 isinstance(target, Function)
                 and target in wanted
@@ -281,7 +281,7 @@ def _breaks_a_contract(program: Program, function: Function, base: Function) -> 
         return False
     owner = function.owner
     assert owner is not None
-    awaited, bare = program.evidence.siblings.sites_of(function.name)
+    awaited, bare = program.judge.sites_of(function.name)
     if (awaited if function.is_async else bare) or any(word in owner.name for word in ("Async", "Aio", "Sync")):
         return False
     return not mentioned(program, {function.name})  # who is handed the method may look at its color
@@ -304,9 +304,9 @@ def _may_reach(program: Program, call: Call, function: Function, base: Function)
     is_own = _is_on_itself(call) and call.caller.class_around in program.classes.order(function.owner)
     if not is_own and _is_implemented(program, base):
         return False
-    receivers = [one.receiver for one in members_of(call.callee) if isinstance(one, FunctionValue)]
-    known = [one.cls for one in receivers if isinstance(one, Instance)]
-    return not known or any(cls in program.classes.order(function.owner) for cls in known)
+    receivers = [member.receiver for member in members_of(call.callee) if isinstance(member, FunctionValue)]
+    clses = [receiver.cls for receiver in receivers if isinstance(receiver, Instance)]
+    return not clses or any(cls in program.classes.order(function.owner) for cls in clses)
 
 
 def _is_implemented(program: Program, base: Function) -> bool:
@@ -316,7 +316,7 @@ def _is_implemented(program: Program, base: Function) -> bool:
         return True
     below = [child for child in program.classes.children(base.owner) if base.name in child.methods]
     overrides = [child.module.function(child.methods[base.name][-1]) for child in below]
-    return any(one.is_async == base.is_async and not one.is_abstract for one in overrides)
+    return any(override.is_async == base.is_async and not override.is_abstract for override in overrides)
 
 
 def _is_on_itself(call: Call) -> bool:
@@ -355,7 +355,7 @@ def _run_on_the_spot(body: tuple[Node, ...]) -> Iterator[At]:
     for node in of_kind(body, "call"):
         name = _last_of(node[1])
         if name in _RUNNING or looks_like_runner(name):
-            yield from (given[-1] for given in node[2] if given[0] == "call")
+            yield from (argument[-1] for argument in node[2] if argument[0] == "call")
 
 
 def _looks_at_results(program: Program, caller: Function) -> bool:
@@ -376,15 +376,15 @@ def _is_made_here(call: Call, target: Function) -> bool:
         return False
     receiver = callee[1]
     found = call.callee.receiver if isinstance(call.callee, FunctionValue) else None
-    makers = {one.name for one in (target.owner, getattr(found, "cls", None)) if one is not None}
+    makers = {cls.name for cls in (target.owner, getattr(found, "cls", None)) if cls is not None}
     if receiver[0] == "call":
         return _last_of(receiver[1]) in makers
-    made = [
+    statements = [
         statement[2]
         for statement in of_kind(call.caller.body(), "assign")
         if any(target == receiver for target in statement[1])
     ]
-    return bool(made) and all(one[0] == "call" and _last_of(one[1]) in makers for one in made)
+    return bool(statements) and all(node[0] == "call" and _last_of(node[1]) in makers for node in statements)
 
 
 def _last_of(node: Node) -> str:
@@ -398,7 +398,9 @@ def _is_a_twin(program: Program, call: Call, function: Function) -> bool:
     if any(word in owner.name for word in ("Async", "Aio", "Sync")):
         return True
     order = program.classes.order(owner)
-    first = next((one for one in order if isinstance(one, Class) and call.caller.name in one.methods), None)
+    first = next(
+        (ancestor for ancestor in order if isinstance(ancestor, Class) and call.caller.name in ancestor.methods), None
+    )
     return calling is not None and (
         call.caller.name in owner.methods
         or (calling in order and first is not calling)
@@ -411,12 +413,14 @@ def _is_reached(program: Program, owner: Class, method: Function) -> bool:
     if not method.name.startswith("_") or method.name.startswith("__") or method.owner is None:
         return True
     hidden: set[str] = {method.name}
-    for one in program.classes.order(owner):
-        if isinstance(one, Class):
-            callers = [one.module.function(one.methods[name][-1]) for name in one.methods.keys() - hidden]
+    for ancestor in program.classes.order(owner):
+        if isinstance(ancestor, Class):
+            callers = [
+                ancestor.module.function(ancestor.methods[name][-1]) for name in ancestor.methods.keys() - hidden
+            ]
             if any(_speaks_of(caller, method.name) for caller in callers):
                 return True
-            hidden |= one.methods.keys()
+            hidden |= ancestor.methods.keys()
     return False
 
 
@@ -451,7 +455,12 @@ def _told_of_contract(program: Program, function: Function, base: Function) -> F
 def _library_base(program: Program, cls: Class) -> str:
     """The nearest base that is a library's, by its full name; of one that has no table, the name it is imported by."""
     nearest = next(
-        (one for one in program.classes.order(cls)[1:] if one is None or isinstance(one, LibraryClass)), None
+        (
+            ancestor
+            for ancestor in program.classes.order(cls)[1:]
+            if ancestor is None or isinstance(ancestor, LibraryClass)
+        ),
+        None,
     )
     if nearest is not None:
         return nearest.qualified
@@ -461,7 +470,7 @@ def _library_base(program: Program, cls: Class) -> str:
 
 def _is_called_plainly(program: Program, function: Function) -> bool:
     """Whether the project calls it itself and nobody awaits it: then it is a method of its own beside the hooks."""
-    awaited, bare = program.evidence.siblings.sites_of(function.name)
+    awaited, bare = program.judge.sites_of(function.name)
     return bare > 0 and not awaited
 
 

@@ -25,7 +25,7 @@ from troth.analysis.rules._fixes.maybe_await import both_colors
 from troth.analysis.rules._syntax_position import standing
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.semantics.evidence.awaited_parameters import awaited_parameters
-from troth.analysis.semantics.queries.call_graph import names_of
+from troth.analysis.semantics.infer.call_graph import names_of
 from troth.analysis.semantics.queries.call_target import called_body
 from troth.analysis.semantics.queries.callback_colors import arguments_of, calling_gives_nothing_to_await, definition_of
 from troth.analysis.semantics.resolve.test_files import is_test
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from troth.analysis.facts.model import Node
     from troth.analysis.semantics import Program
     from troth.analysis.semantics.evidence.awaited_parameters import AwaitedParameter
-    from troth.analysis.semantics.queries.call_graph import Call
+    from troth.analysis.semantics.infer.call_graph import Call
     from troth.analysis.semantics.values import Value
 
 CASES = [
@@ -182,7 +182,7 @@ def _may_hand_over(program: Program, function: Function, names: Collection[str])
         text = callee.rpartition(" ")[2]
         if text.rpartition(".")[2] in names:
             members = program.glance.alternatives(function, text)
-            if members is None or any(_may_await(program, one) for one in members):
+            if members is None or any(_may_await(program, member) for member in members):
                 return True
     return False
 
@@ -197,17 +197,19 @@ def _may_await(program: Program, callee: Value | None) -> bool:
 @cache
 def _slots() -> frozenset[str]:
     """The last names of library functions that await what they are given, but for those that name much else as well."""
-    known = {name.rpartition(".")[2] for name, slot in semantics().slots.items() if "async" in slot.wants.values()}
-    return frozenset(known) - _COMMON
+    rpartitions = {
+        name.rpartition(".")[2] for name, slot in semantics().slots.items() if "async" in slot.wants.values()
+    }
+    return frozenset(rpartitions) - _COMMON
 
 
 def _awaits_what_it_is_given(program: Program, name: str) -> bool:
     """Whether a function or a class of that name has a parameter that it awaits."""
-    known: MutableMapping[str, bool] = program.answers_to("awaits what it is given")
-    if name not in known:
+    answers: MutableMapping[str, bool] = program.answers_to("awaits what it is given")
+    if name not in answers:
         takers = [*program.calling.functions_named(name), *program.calling.constructors_of(name)]
-        known[name] = any(awaited_parameters(program, one) for one in takers)
-    return known[name]
+        answers[name] = any(awaited_parameters(program, taker) for taker in takers)
+    return answers[name]
 
 
 def _own(program: Program, call: Call) -> Iterator[Finding]:
@@ -218,17 +220,17 @@ def _own(program: Program, call: Call) -> Iterator[Finding]:
     if target is None:
         return
     function, shift = target
-    wanted = awaited_parameters(program, function)
+    awaited = awaited_parameters(program, function)
     places = [param[0] for param in function.facts.params if param[3] in {"", "/"}]
     for slot, node, value in arguments_of(call):
         position = int(slot) + shift if slot.isdigit() else -1
         name = places[position] if 0 <= position < len(places) else slot
-        found = wanted.get(name)
-        if found is not None and any(c.rpartition(".")[2] in _EXPECTING for c in found.function.facts.calls):
+        answer = awaited.get(name)
+        if answer is not None and any(c.rpartition(".")[2] in _EXPECTING for c in answer.function.facts.calls):
             continue  # what it is given shall raise, before there is anything to await
-        if found is not None and calling_gives_nothing_to_await(program, value) and not _is_stand_in(call, node):
-            why = Reason(f"{_awaiter(function)} awaits what `{name}` returns", found.path, found.at[0])
-            taught = None if _asks_for_awaitable(function, name) else _taught(program, found)
+        if answer is not None and calling_gives_nothing_to_await(program, value) and not _is_stand_in(call, node):
+            why = Reason(f"{_awaiter(function)} awaits what `{name}` returns", answer.path, answer.at[0])
+            taught = None if _asks_for_awaitable(function, name) else _taught(program, answer)
             yield _told(
                 program,
                 call,
@@ -241,21 +243,21 @@ def _own(program: Program, call: Call) -> Iterator[Finding]:
 
 
 def _framework(program: Program, call: Call) -> Iterator[Finding]:
-    known = semantics().slots
-    found = next((name for name in names_of(call.callee) if name in known), None)
-    if found is None or found.startswith(_WRAPPING):
+    slots = semantics().slots
+    slot_name = next((name for name in names_of(call.callee) if name in slots), None)
+    if slot_name is None or slot_name.startswith(_WRAPPING):
         return
     for slot, node, value in arguments_of(call):
         if (
-            known[found].wants.get(slot) == "async"
+            slots[slot_name].wants.get(slot) == "async"
             and calling_gives_nothing_to_await(program, value)
             and not _is_stand_in(call, node)
         ):
             function = definition_of(value)
             if function is not None and function.is_generator:
                 continue  # a context manager written as a generator
-            why = Reason(f"`{found}` wants an async function")
-            yield _told(program, call, node, value, who=f"`{found}` awaits what it is given", why=why)
+            why = Reason(f"`{slot_name}` wants an async function")
+            yield _told(program, call, node, value, who=f"`{slot_name}` awaits what it is given", why=why)
 
 
 def _is_stand_in(call: Call, node: Node) -> bool:
@@ -271,8 +273,8 @@ def _asks_for_awaitable(function: Function, param: str) -> bool:
 
 def _taught(program: Program, awaiting: AwaitedParameter) -> Fix | None:
     """Let the one who awaits take both colors."""
-    here = standing(program, awaiting.path, awaiting.at)
-    edits = both_colors(here) if here is not None and not here.path.endswith(".ipynb") else None
+    position = standing(program, awaiting.path, awaiting.at)
+    edits = both_colors(position) if position is not None and not position.path.endswith(".ipynb") else None
     title = f"let {_awaiter(awaiting.function)} await only what can be awaited"
     return Fix(title, "likely", edits) if edits else None
 
@@ -300,14 +302,14 @@ def _told(
     program: Program, call: Call, node: Node, value: Value | None, *, who: str, why: Reason, fix: Fix | None = None
 ) -> Finding:
     function = definition_of(value)
-    what = "the lambda" if node[0] == "lambda" or function is None else f"`{function.name}`"
+    phrase = "the lambda" if node[0] == "lambda" or function is None else f"`{function.name}`"
     reasons: tuple[Reason, ...] = (why,)
     if function is not None:
         reasons = (
             Reason(f"`{function.qualname}` is a plain `def`, and what it returns cannot be awaited", *function.place),
             why,
         )
-    message = f"{who}, but {what} is plain: it runs, and then the `await` raises TypeError"
+    message = f"{who}, but {phrase} is plain: it runs, and then the `await` raises TypeError"
     return tell_at(
         program, "TR403", "plain-function-where-awaited", call.caller, call.at, message,
         sure=function is not None, reasons=reasons, fix=fix or _made_async(program, function), subject=call.text,

@@ -103,7 +103,7 @@ def _is_used_as_result(name: str, around: tuple[ast.AST, ...]) -> bool:
         for child in ast.iter_child_nodes(parent)
         if isinstance(child, ast.Name) and child.id == name and isinstance(child.ctx, ast.Load)
     ]
-    return bool(readers) and all(isinstance(one, _USING) for one in readers)
+    return bool(readers) and all(isinstance(reader, _USING) for reader in readers)
 
 
 def _told(program: Program, function: Function, use: MockUse, how: str) -> Finding:

@@ -40,11 +40,14 @@ class AwaitedParameter(NamedTuple):
 
 def awaited_parameters(program: Program, function: Function) -> dict[str, AwaitedParameter]:
     """Those of `function` by their names, worked out once."""
-    known: MutableMapping[Function, dict[str, AwaitedParameter]] = program.answers_to("awaited parameters")
-    found = known.get(function)
-    if found is None:
-        found = known[function] = {one.name: one for one in _find(function)}
-    return found
+    answers: MutableMapping[Function, dict[str, AwaitedParameter]] = program.answers_to("awaited parameters")
+    answer = answers.get(function)
+    if answer is None:
+        answer = answers[function] = function.module.recalled(
+            ("awaited parameters", function.index),
+            lambda: {parameter.name: parameter for parameter in _find(function)},
+        )
+    return answer
 
 
 def _find(function: Function) -> Iterator[AwaitedParameter]:
@@ -54,14 +57,19 @@ def _find(function: Function) -> Iterator[AwaitedParameter]:
         return
     if facts.name == "__init__" and function.owner is not None:
         yield from _kept(function, function.owner)
-    inside = [one for found in module.inner(function.index).values() for one in found if not isinstance(one, Class)]
+    inside = [
+        binding
+        for bindings in module.inner(function.index).values()
+        for binding in bindings
+        if not isinstance(binding, Class)
+    ]
     every = [function, *inside]
-    around = [one.facts for one in every]
+    around = [function.facts for function in every]
     called = {callee for f in around for callee in f.awaited if callee in params}
     called |= {callee for f in around for callee in f.calls if callee in params and _gives_on(f)}
     if called and not any(_asks(f.calls) for f in around):
         for name in sorted(called):
-            uses = [use for one in every for use in _uses(one.body(), ("name", name), "", [])]
+            uses = [use for function in every for use in _uses(function.body(), ("name", name), "", [])]
             if uses and all(how == "awaited" for how, _ in uses):
                 yield AwaitedParameter(function, name, module.path, uses[0][1])
 
@@ -76,7 +84,7 @@ def _kept(init: Function, cls: Class) -> Iterator[AwaitedParameter]:
     receiver = init.facts.params[0][0] if init.facts.params else ""
     params = {param[0] for param in init.facts.params}
     every = [cls.module.function(index) for indexes in cls.methods.values() for index in indexes]
-    methods = [one.facts for one in every]
+    methods = [function.facts for function in every]
     for attribute, index, _, value in cls.facts.self_attributes:
         if index != init.index or value is None or value[0] != "name" or value[1] not in params:
             continue
@@ -85,9 +93,9 @@ def _kept(init: Function, cls: Class) -> Iterator[AwaitedParameter]:
             continue
         if any(_asks(method.calls) for method in methods):
             continue
-        if sum(1 for one in cls.facts.self_attributes if one[0] == attribute) > 1:
+        if sum(1 for self_attribute in cls.facts.self_attributes if self_attribute[0] == attribute) > 1:
             continue  # set again elsewhere
-        uses = [use for one in every for use in _uses(one.body(), ("attr", receiver, attribute), "", [])]
+        uses = [use for function in every for use in _uses(function.body(), ("attr", receiver, attribute), "", [])]
         if uses and all(how == "awaited" for how, _ in uses):
             yield AwaitedParameter(init, value[1], cls.module.path, uses[0][1])
 
@@ -95,7 +103,7 @@ def _kept(init: Function, cls: Class) -> Iterator[AwaitedParameter]:
 def asks_for_color(function: Function) -> bool:
     """Whether the function asks, before it calls what it is given, which color that has; or somebody inside it does."""
     module, index = function.module, function.index
-    inside = (one.calls for _, one in module.functions_in(index))
+    inside = (inner.calls for _, inner in module.functions_in(index))
     return _asks(function.facts.calls) or any(map(_asks, inside))
 
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from troth.analysis.findings import Reason
 from troth.analysis.semantics.evidence.common_method_names import GENERIC
+from troth.analysis.semantics.evidence.words import pattern, threshold, words
 from troth.analysis.semantics.resolve import library
+from troth.analysis.semantics.resolve.name_counts import tail
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, MutableMapping
@@ -21,7 +23,16 @@ if TYPE_CHECKING:
     from troth.analysis.semantics.program import Program
     from troth.analysis.semantics.symbols import Function
 
-__all__ = ["COMMON_RECEIVERS", "OF_NOBODY", "Siblings", "Witness", "is_of_async_module", "is_queued", "is_telling"]
+__all__ = [
+    "COMMON_RECEIVERS",
+    "OF_NOBODY",
+    "Siblings",
+    "Witness",
+    "is_of_async_module",
+    "is_queued",
+    "is_telling",
+    "siblings_of",
+]
 
 OF_NOBODY = "?"  # where a method comes from that the receiver's class, as far as it is known, does not have
 
@@ -66,35 +77,21 @@ class _Named:
         return _Count(self.awaited[key], self.bare[key] - aside + aside // _ASIDE)
 
 
+def siblings_of(program: Program) -> Siblings:
+    """The counter of a program; there is one for each."""
+    counter = program.call_sites
+    if not isinstance(counter, Siblings):
+        counter = program.call_sites = Siblings(program)
+    return counter
+
+
 class Siblings:
     """Counts the sites of the whole project."""
 
-    COUNTED = ("_awaited", "_awaited_here", "_awaited_names", "_awaited_places")
-
-    def __init__(self, program: Program | None) -> None:
-        if program is not None:
-            self._program = program
-        self._awaited: Counter[str] = Counter()
-        self._awaited_here: Counter[tuple[str, str]] = Counter()
-        self._awaited_names: Counter[str] = Counter()
-        self._awaited_places: MutableMapping[str, tuple[str, int]] = {}
-        self._named: MutableMapping[str, _Named] = {} if program is None else program.answers()
-
-    def count(self, path: str, f: Any, functions: Any, callee: str) -> None:
-        """Take in that `f` awaits `callee`."""
-        key = _tail(callee)
-        self._awaited[key] += 1
-        self._awaited_here[_home(path, f, functions, callee), callee] += 1
-        self._awaited_names[key.rpartition(".")[2]] += 1
-        self._awaited_places.setdefault(key, (path, f[5][0]))
-
-    def awaited_names(self) -> set[str]:
-        """The last names of all that is awaited somewhere."""
-        return set(self._awaited_names)
-
-    def is_awaited(self, name: str) -> bool:
-        """Whether a callee of that last name is awaited anywhere."""
-        return self._awaited_names[name] > 0
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._counts = program.counts
+        self._named: MutableMapping[str, _Named] = program.answers()
 
     def is_awaited_of(self, receiver: str, name: str) -> bool:
         """Whether a method of receivers that are called so is awaited, and hardly ever called without."""
@@ -111,8 +108,8 @@ class Siblings:
 
     def is_awaited_by_others(self, name: str) -> bool:
         """Whether somebody awaits a callee of that last name, other than the override of it that hands the call on."""
-        named = self._all_of(name)
-        return named.awaited[_ANY] > named.awaited[f"?.{name}"]
+        counts = self._all_of(name)
+        return counts.awaited[_ANY] > counts.awaited[f"?.{name}"]
 
     def is_used_plainly(self, text: str, function: Function) -> bool:
         """Whether several functions call the same by the same words, and nobody ever awaits it by these.
@@ -122,26 +119,22 @@ class Siblings:
         """
         if (function.is_async and function.index) or text.count(".") < 2 or text.startswith(("self.", "cls.")):
             return False  # an object at hand rather than a part of a client
-        named = self._all_of(text.rpartition(".")[2])
-        count = named.of(_tail(text))
+        counts = self._all_of(text.rpartition(".")[2])
+        count = counts.of(tail(text))
         if count.bare >= _FEWEST_PLAIN and not count.awaited:
             return True
         end = f" {text}"
-        plainly = sum(number for key, number in named.bare.items() if key.endswith(end))
-        return plainly >= _FEWEST_PLAIN and not any(key.endswith(end) for key in named.awaited)
+        plainly = sum(number for key, number in counts.bare.items() if key.endswith(end))
+        return plainly >= _FEWEST_PLAIN and not any(key.endswith(end) for key in counts.awaited)
 
     def speak_of(self, text: str, function: Function, external: str = "") -> Witness | None:
         """Why a callee, as it is written in `function`, is believed to give a promise."""
         name = text.rpartition(".")[2]
-        if "…" in text or not self._awaited_names[name]:
+        if "…" in text or not self._counts.awaited_names[name]:
             return None
         if "." not in text and _is_local(text, function):
             return None  # a parameter, or a function around has it: another one in each
-        if (
-            text == f"self.{name}"
-            and not self._program.evidence.colors(name)[0]
-            and self._program.evidence.colors(name)[1]
-        ):
+        if text == f"self.{name}" and not self._counts.colors(name)[0] and self._counts.colors(name)[1]:
             return None  # a plain method that gives a future: it has done its work when it is called
         if is_queued(text):
             return None  # what a pipeline is told is done when it is executed
@@ -164,39 +157,39 @@ class Siblings:
 
     def speak_of_method(self, name: str) -> Witness | None:
         """The same of a method of the project that is known: all who call one of that name await what it gives."""
-        if name in GENERIC or self._awaited_names[name] < _FEWEST_OF_NAME:
+        if name in GENERIC or self._counts.awaited_names[name] < _FEWEST_OF_NAME:
             return None
-        named = self._all_of(name)
-        if not named.of(_ANY).mostly(_FEWEST_OF_NAME, _VERY_FEW):
+        counts = self._all_of(name)
+        if not counts.of(_ANY).mostly(_FEWEST_OF_NAME, _VERY_FEW):
             return None
-        return Witness(_told(f"….{name}", named.awaited[_ANY], "in this project", named.places[_ANY]), False)
+        return Witness(_told(f"….{name}", counts.awaited[_ANY], "in this project", counts.places[_ANY]), False)
 
     def speak_of_decorated(self, name: str) -> Reason | None:
         """The same of an `async def` that is known, only not what its decorators made of it: some await it."""
-        if not self._awaited_names[name]:
+        if not self._counts.awaited_names[name]:
             return None
-        named = self._all_of(name)
-        count = named.of_async(_ANY, name)
+        counts = self._all_of(name)
+        count = counts.of_async(_ANY, name)
         if not count.mostly(1, _SOME) or not self.is_awaited_by_others(name):
             return None
-        return _told(f"….{name}", count.awaited, "in this project", named.places[_ANY])
+        return _told(f"….{name}", count.awaited, "in this project", counts.places[_ANY])
 
     def _by_identity(self, text: str, name: str, function: Function) -> Witness | None:
         """Something imported is the same wherever it is imported."""
         whole = self._identity(text, function)
         if not whole:
             return None
-        named = self._all_of(name)
-        count = named.of_async(whole, name)
+        counts = self._all_of(name)
+        count = counts.of_async(whole, name)
         fewest = _FEWEST_HERE if name in GENERIC or name[0].isupper() or text in function.facts.awaited else 1
         if not count.mostly(fewest, _FEW):
             return None
-        return Witness(_told(text, count.awaited, "in this project", named.places[whole]), count.awaited > 1)
+        return Witness(_told(text, count.awaited, "in this project", counts.places[whole]), count.awaited > 1)
 
     def _in_this_place(self, text: str, name: str, function: Function) -> Witness | None:
         """The same words in the same class, or in the same file."""
         home = _home_of(function, text)
-        awaited = self._awaited_here[home, text]
+        awaited = self._counts.awaited_here[home, text]
         if not awaited or _is_of_another_kind(text, function):
             return None
         fewest = _FEWEST_HERE
@@ -211,34 +204,34 @@ class Siblings:
         if not count.mostly(fewest, _SOME):
             return None
         firm = awaited > _FEWEST_HERE and count.bare <= 1
-        return Witness(_told(text, awaited, "in this file", self._awaited_places[_tail(text)]), firm)
+        return Witness(_told(text, awaited, "in this file", self._counts.awaited_places[tail(text)]), firm)
 
     def _by_words(self, text: str, name: str, function: Function, external: str) -> Witness | None:
         """The same receiver's name and the same method, anywhere."""
-        key = _tail(text)
-        named = self._all_of(name)
-        count = named.of(key)
+        key = tail(text)
+        counts = self._all_of(name)
+        count = counts.of(key)
         fewest = _FEWEST_OF_OTHERS if text.startswith("self.") else _FEWEST_ANYWHERE
         if name in GENERIC:
             if not is_telling(key) or (text == key and _is_local(text, function)):
-                is_plain = self._program.evidence.is_plain_somewhere(name)
+                is_plain = self._counts.is_plain_somewhere(name)
                 if count.bare > 1 and (is_plain or (count.bare - 1) * _NEARLY_NONE > count.awaited):
                     return None  # some objects of that name are others
                 fewest = _FEWEST_OF_ALL
             fewest = max(fewest, _FEWEST_OF_GENERIC)
-            if named.of(_ANY).mostly(_FEWEST_OF_ALL, _NEARLY_NONE) and not self._program.evidence.colors(name)[1]:
+            if counts.of(_ANY).mostly(_FEWEST_OF_ALL, _NEARLY_NONE) and not self._counts.colors(name)[1]:
                 fewest = _FEWEST_ANYWHERE  # nobody ever calls a method of that name without
         if _ASYNC_CLASS.search(external) and text.partition(".")[2] and external.endswith(name):
             fewest = 1  # the class is called async, and somebody awaits this method of it
             if _RESOURCE.search(external) and _VERB.match(name):
                 place = self._all_of(name).places[_ANY]  # `client.users.create`: somebody awaits a `create`
                 return Witness(Reason(f"`{external}` belongs to a class that is called async", *place), False)
-        if is_of_async_module(external) and named.of(_ANY).mostly(_FEWEST_OF_NAME, _FEW):
-            place = named.places[_ANY]
+        if is_of_async_module(external) and counts.of(_ANY).mostly(_FEWEST_OF_NAME, _FEW):
+            place = counts.places[_ANY]
             return Witness(Reason(f"`{external}` comes from a module that is called async", *place), False)
-        if not count.mostly(fewest, _FEW) or not _is_imported_there(external, named.packages.get(key)):
+        if not count.mostly(fewest, _FEW) or not _is_imported_there(external, counts.packages.get(key)):
             return None
-        place = self._awaited_places[key]
+        place = self._counts.awaited_places[key]
         if _is_local(text, function):
             root = text.partition(".")[0]
             if self._program.module(place[0]).imports_somewhere(root):
@@ -256,10 +249,10 @@ class Siblings:
             return None
         if len(name) < _TELLING or ("_" not in name.strip("_") and len(name) < _TWO_WORDS):
             return None
-        if self._awaited_names[name] < _FEWEST_OF_NAME:
+        if self._counts.awaited_names[name] < _FEWEST_OF_NAME:
             return None
-        named = self._all_of(name)
-        if not named.of(_ANY).mostly(_FEWEST_OF_NAME, _VERY_FEW) or self._program.evidence.is_plain_somewhere(name):
+        counts = self._all_of(name)
+        if not counts.of(_ANY).mostly(_FEWEST_OF_NAME, _VERY_FEW) or self._counts.is_plain_somewhere(name):
             return None
         if name == function.name:
             return None  # a wrapper that hands the call on: its own color says nothing of the other's
@@ -267,21 +260,21 @@ class Siblings:
         if around is not None and name in around.methods and not text.startswith(("self.", "cls.")):
             return None  # a class that wraps another object has methods called like that one's
         if (
-            self._program.evidence.colors(name)[0]
-            and not self._is_known_receiver(text, named, function)
-            and not named.of(_ANY).mostly(_FEWEST_OF_ALL, _NEARLY_NONE)
+            self._counts.colors(name)[0]
+            and not self._is_known_receiver(text, counts, function)
+            and not counts.of(_ANY).mostly(_FEWEST_OF_ALL, _NEARLY_NONE)
         ):
             return None  # they await the project's own; this may be the namesake of a library
-        if not _is_imported_there(external, named.packages.get(_ANY)):
+        if not _is_imported_there(external, counts.packages.get(_ANY)):
             return None
-        place = named.places[_ANY]
-        return Witness(_told(f"….{name}", named.awaited[_ANY], "in this project", place), False)
+        place = counts.places[_ANY]
+        return Witness(_told(f"….{name}", counts.awaited[_ANY], "in this project", place), False)
 
     @staticmethod
     def _is_known_receiver(text: str, named: _Named, function: Function) -> bool:
         """Whether somebody awaits the method of a receiver of that name, or this function another method of it."""
         start = f"{text.rpartition('.')[0]}."
-        return named.awaited[_tail(text)] > 0 or any(callee.startswith(start) for callee in function.facts.awaited)
+        return named.awaited[tail(text)] > 0 or any(callee.startswith(start) for callee in function.facts.awaited)
 
     def _by_neighbors(self, text: str, name: str, function: Function) -> Witness | None:
         """A variable whose other methods the same function awaits, where others await this one of a namesake."""
@@ -289,52 +282,52 @@ class Siblings:
         if not receiver.isidentifier() or receiver in {"self", "cls"}:
             return None
         facts, start = function.facts, f"{receiver}."
-        others = [callee for callee in facts.awaited if callee.startswith(start) and callee != text]
-        if not others or any(callee.startswith(start) and callee != text for callee in facts.calls):
+        callees = [callee for callee in facts.awaited if callee.startswith(start) and callee != text]
+        if not callees or any(callee.startswith(start) and callee != text for callee in facts.calls):
             return None
-        named = self._all_of(name)
-        count = named.of(text)
+        counts = self._all_of(name)
+        count = counts.of(text)
         if not count.mostly(_FEWEST_HERE, _SOME):
             return None
-        return Witness(_told(text, count.awaited, "in this project", named.places[text]), False)
+        return Witness(_told(text, count.awaited, "in this project", counts.places[text]), False)
 
     def _by_calls(self, text: str, name: str, external: str) -> Witness | None:
         """A method of what a call has just made, `message(…).send`: all over the project such are awaited."""
         if ")." not in text or text.startswith("super()"):
             return None
         key = f"?.{name}"
-        named = self._all_of(name)
-        count = named.of(key)
+        counts = self._all_of(name)
+        count = counts.of(key)
         if not count.mostly(_FEWEST_OF_ALL if count.bare > 1 else _FEWEST_OF_GENERIC, _VERY_FEW):
             return None
-        if self._program.evidence.is_plain_somewhere(name):
+        if self._counts.is_plain_somewhere(name):
             return None
         if library.knows(external.partition(".")[0]):
             return None  # what its table does not say is not so
-        return Witness(_told(f"(…).{name}", count.awaited, "in this project", named.places[key]), False)
+        return Witness(_told(f"(…).{name}", count.awaited, "in this project", counts.places[key]), False)
 
     def _all_of(self, name: str) -> _Named:
         """Who awaits callees of that last name and who does not: by identity, by place, by words, and at all."""
-        known = self._named.get(name)
-        if known is None:
-            known = _Named()
+        counts = self._named.get(name)
+        if counts is None:
+            counts = _Named()
             for function in self._program.calling.functions_naming({name}):
                 place = (function.module.path, function.facts.at[0])
                 for callee in _ending(function.facts.awaited, name):
                     for key in self._keys(callee, function):
-                        known.awaited[key] += 1
-                        known.places.setdefault(key, place)
-                        known.packages.setdefault(key, set()).update(function.module.packages)
+                        counts.awaited[key] += 1
+                        counts.places.setdefault(key, place)
+                        counts.packages.setdefault(key, set()).update(function.module.packages)
                 for callee in _ending(function.facts.calls, name):
                     for key in self._keys(callee, function):
-                        known.bare[key] += 1
-                        known.aside[key] += not function.is_async
-            self._named[name] = known
-        return known
+                        counts.bare[key] += 1
+                        counts.aside[key] += not function.is_async
+            self._named[name] = counts
+        return counts
 
     def _keys(self, callee: str, function: Function) -> Iterator[str]:
         yield f"{_home_of(function, callee)} {callee}"
-        yield _tail(callee)
+        yield tail(callee)
         yield _ANY
         whole = self._identity(callee, function)
         if whole:
@@ -342,68 +335,36 @@ class Siblings:
 
     def _identity(self, callee: str, function: Function) -> str:
         """The full name of something that is reached through an import; empty for anything else."""
-        root, dot, rest = callee.partition(".")
+        root, dot, attributes = callee.partition(".")
         origin = function.module.origin(root)
-        return f"import {origin}{dot}{rest}" if origin is not None and root not in function.params else ""
+        return f"import {origin}{dot}{attributes}" if origin is not None and root not in function.params else ""
 
 
-# How many functions have to await the same words: two in one file know what they do; elsewhere the same words may
-# mean another object, so three, and hardly anybody who does otherwise. The `sock` whose `send` is called may even be
-# another in each function of a file, unless it belongs to the module or to `self`.
-_FEWEST_HERE = 2
-_FEWEST_PLAIN = 2
-_FEWEST_OF_LOCAL = 3
-_FEWEST_ANYWHERE = 3
-_FEWEST_OF_OTHERS = 6  # `self.client` is another object in another class
-_FEWEST_OF_GENERIC = 4
-_FEWEST_OF_NAME = 3
-_FEWEST_OF_ALL = 12  # `conn.execute` all over a project, and never without `await`
-_SOME, _FEW, _VERY_FEW, _NEARLY_NONE = 4, 6, 10, 20  # of so many that await, one may do otherwise
-_ASIDE = 8  # of so many plain functions that call it, one is believed
-_SHORTEST = 3  # letters of a variable that is called the same because it is the same
-_TELLING = 5  # letters; shorter names mean many things
+# What these numbers stand for is written in `words.toml`.
+_FEWEST_HERE = threshold("call_sites", "fewest_here")
+_FEWEST_PLAIN = threshold("call_sites", "fewest_plain")
+_FEWEST_OF_LOCAL = threshold("call_sites", "fewest_of_local")
+_FEWEST_ANYWHERE = threshold("call_sites", "fewest_anywhere")
+_FEWEST_OF_OTHERS = threshold("call_sites", "fewest_of_others")
+_FEWEST_OF_GENERIC = threshold("call_sites", "fewest_of_generic")
+_FEWEST_OF_NAME = threshold("call_sites", "fewest_of_name")
+_FEWEST_OF_ALL = threshold("call_sites", "fewest_of_all")
+_SOME = threshold("call_sites", "some")
+_FEW = threshold("call_sites", "few")
+_VERY_FEW = threshold("call_sites", "very_few")
+_NEARLY_NONE = threshold("call_sites", "nearly_none")
+_ASIDE = threshold("call_sites", "aside")
+_SHORTEST = threshold("call_sites", "shortest")
+_TELLING = threshold("call_sites", "telling")
+_TWO_WORDS = threshold("call_sites", "two_words")
 _ANY = "*"
-_TWO_WORDS = 9  # letters of a name that says as much as one of two words does
-# What the resources of API clients do; `connect` and `stream` give something to be entered.
-_VERB = re.compile(
-    r"(?:create|update|delete|get|list|send|search|query|upsert|retrieve|generate|complete|parse|embed|upload|cancel)"
-)
+_VERB = pattern("resource_verb")
 _ASYNC_CLASS = re.compile(r"\.(?:aio|asyncio)\.|(?:^|\.)(?:(?:Async|Aio)[A-Z]\w*|\w+Async)\(\)(?:\.\w+)+$")
 _ASYNC_MODULE = re.compile(r"\.aio\.(?:\w+\.)*[A-Z]\w*\(\)\.\w+$")  # a method of its objects
 _RESOURCE = re.compile(r"(?:^|\.)(?:(?:Async|Aio)[A-Z]\w*|\w+Async)\(\)(?:\.[a-z]\w*){2,}$")
-_SHARED = frozenset({"azure", "google"})  # many libraries that have nothing in common but that name
-_QUEUEING = frozenset({"pipe", "pipeline", "batch", "batcher"})
-# Names of receivers that every other library's objects have.
-COMMON_RECEIVERS = frozenset(
-    [
-        "client",
-        "session",
-        "connection",
-        "response",
-        "request",
-        "database",
-        "result",
-        "config",
-        "context",
-        "message",
-        "service",
-        "manager",
-        "handler",
-        "server",
-        "socket",
-        "stream",
-        "reader",
-        "writer",
-        "channel",
-        "params",
-        "headers",
-        "kwargs",
-        "options",
-        "settings",
-        "future",
-        "metadata",
-    ]
-)
+_SHARED = words("libraries", "shared")
+_QUEUEING = words("receiver_names", "queueing")
+COMMON_RECEIVERS = words("receiver_names", "common")
 
 
 def _is_imported_there(external: str, packages: set[str] | None) -> bool:
@@ -449,17 +410,8 @@ def is_telling(key: str) -> bool:
     return "." in key and len(receiver) > _TELLING and receiver.isidentifier() and receiver not in COMMON_RECEIVERS
 
 
-def _home(path: str, f: Any, functions: Any, callee: str) -> str:
-    """The place in which the same words mean the same object: the file, or for `self` the class."""
-    if not callee.startswith(("self.", "cls.")):
-        return path
-    while f[3] == -1 and f[2] > 0:
-        f = functions[f[2]]
-    return f"{path} {f[1].rpartition('.')[0] if f[3] != -1 else ''}"
-
-
 def _home_of(function: Function, callee: str) -> str:
-    """The same of a function that is at hand."""
+    """The place in which the same words mean the same object: the file, or for `self` the class."""
     path = function.module.path
     if not callee.startswith(("self.", "cls.")):
         return path
@@ -472,9 +424,3 @@ def _is_local(text: str, function: Function) -> bool:
     """Whether the receiver is a variable of the function, not one of the module or of an object."""
     name = text.partition(".")[0]
     return name not in {"self", "cls"} and not function.module.binds_anywhere(name)
-
-
-def _tail(callee: str) -> str:
-    """The last two names of a callee: the receiver as it is called, and the method."""
-    parts = callee.split(".")
-    return ".".join(parts[-2:])

@@ -167,9 +167,11 @@ class Types:
             # `Entry = ConfigEntry[Hub]` says more than its class.
             told = None if value.cls.name == last else self._alias(node, module, owner, why, depth)
             return told if isinstance(told, Instance) and told.args else self.instance(value.cls, (), why)
-        if isinstance(value, Union) and all(isinstance(one, ClassObject) for one in value.members):
+        if isinstance(value, Union) and all(isinstance(member, ClassObject) for member in value.members):
             # One of several libraries has it: `try: from fast import Client`.
-            return union([self.instance(one.cls, (), why) for one in value.members if isinstance(one, ClassObject)])
+            return union(
+                [self.instance(member.cls, (), why) for member in value.members if isinstance(member, ClassObject)]
+            )
         if isinstance(value, FunctionValue) and last[0].isupper():
             return self._program.calls.result(value)  # a function that is called like a class: what it makes is meant
         if isinstance(value, Instance) and node[0] == "attr" and isinstance(value.cls, LibraryClass):
@@ -219,9 +221,9 @@ class Types:
         if isinstance(cls, LibraryClass):
             module, _, name = cls.qualified.rpartition(".")
             if module in _TYPING or module in {"_asyncio", "_collections_abc", "asyncio.futures", "asyncio.tasks"}:
-                known = self._known(name, args)
-                if known is not None:
-                    return known
+                special = self._known(name, args)
+                if special is not None:
+                    return special
                 if name in {"Any", "object"}:
                     return None
             if module == "builtins" and name in BUILTINS:
@@ -262,13 +264,13 @@ class Types:
         if last == "Union":
             return union([read(item) for item in items])
         if last == "Annotated":
-            known = read(items[0])
-            return known if known is not None else self._program.parameters.injected(items[1:], module, function)
+            inner = read(items[0])
+            return inner if inner is not None else self._program.parameters.injected(items[1:], module, function)
         if last in _TRANSPARENT:
             return read(items[0])
         if last in {"type", "Type"}:
-            known = read(items[0])
-            return ClassObject(known.cls) if isinstance(known, Instance) else None
+            inner = read(items[0])
+            return ClassObject(inner.cls) if isinstance(inner, Instance) else None
         if last == "Literal":
             return Builtin("str") if items[0][:2] == ("const", "str") else None
         if last in {"tuple", "Tuple"}:
@@ -283,12 +285,12 @@ class Types:
         value = self._resolve(base, module, function)
         if isinstance(value, ClassObject):
             return self.instance(value.cls, args, why)
-        known = self._known(last, args)
-        if known is None:  # `Handler[int]` where `Handler = Callable[[T], Awaitable[None]]`
-            known = self._alias(base, module, owner, why, depth + 1)
-        if known is None and isinstance(value, External):
+        inner = self._known(last, args)
+        if inner is None:  # `Handler[int]` where `Handler = Callable[[T], Awaitable[None]]`
+            inner = self._alias(base, module, owner, why, depth + 1)
+        if inner is None and isinstance(value, External):
             return External(f"{value.path}()")
-        return known
+        return inner
 
 
 def _bound_of(value: Node | None) -> Node | None:

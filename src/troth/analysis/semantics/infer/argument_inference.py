@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import MutableMapping
 
     from troth.analysis.facts.model import Node
+    from troth.analysis.semantics.infer.call_graph import Call
     from troth.analysis.semantics.program import Program
-    from troth.analysis.semantics.queries.call_graph import Call
     from troth.analysis.semantics.resolve.library import LibraryClass
 
 __all__ = ["Passed"]
@@ -88,36 +88,36 @@ class Passed:
             owner is not None and function.name == "__init__"
         ):  # that of subclasses, too, where they have none of their own
             children = self._program.classes.children(owner)
-            called = {owner.name, *(one.name for one in children if "__init__" not in one.methods)}
+            called = {owner.name, *(child.name for child in children if "__init__" not in child.methods)}
         callers = list(self._program.calling.functions_naming(called))
         if not callers or len(callers) > _MOST_CALLERS:
             return None, True
-        given: list[Value | None] = []
+        values: list[Value | None] = []
         for caller in callers:
             if self._program.is_walking(caller):
                 return None, False  # what it gives is not known yet
-            given += [
+            values += [
                 _argument(call, function, name)
                 for call in self._program.calling.of(caller)
                 if self._is_of(call, function)
             ]
-        known: set[Class | LibraryClass] = {m.cls for v in given for m in members_of(v) if isinstance(m, Instance)}
-        if not 0 < len(known) <= _MOST_CLASSES or sum(v is not None for v in given) * 2 <= len(given):
+        classes: set[Class | LibraryClass] = {m.cls for v in values for m in members_of(v) if isinstance(m, Instance)}
+        if not 0 < len(classes) <= _MOST_CLASSES or sum(v is not None for v in values) * 2 <= len(values):
             return None, True
-        if len(known) > 1 and not (all(isinstance(v, Union) for v in given) or all(map(_is_of_project, given))):
+        if len(classes) > 1 and not (all(isinstance(v, Union) for v in values) or all(map(_is_of_project, values))):
             return None, True  # each gives another, and of some nothing is known
-        if any(isinstance(m, External) for v in given for m in members_of(v)):
+        if any(isinstance(m, External) for v in values for m in members_of(v)):
             return None, True  # somebody gives an object of a library, of which nobody knows the class
         why = (f"the callers of `{function.qualname}` give it one", *function.place)
-        return union([Instance(cls, (), why, guess=True) for cls in sorted(known, key=lambda one: one.name)]), True
+        return union([Instance(cls, (), why, guess=True) for cls in sorted(classes, key=lambda cls: cls.name)]), True
 
     def _is_of(self, call: Call, function: Function) -> bool:
-        for one in members_of(call.callee):
-            if isinstance(one, FunctionValue) and one.function is function:
+        for member in members_of(call.callee):
+            if isinstance(member, FunctionValue) and member.function is function:
                 return True
-            if isinstance(one, ClassObject) and isinstance(one.cls, Class) and function.name == "__init__":
-                made = self._program.classes.member(one.cls, "__init__", one)
-                if isinstance(made, FunctionValue) and made.function is function:
+            if isinstance(member, ClassObject) and isinstance(member.cls, Class) and function.name == "__init__":
+                initializer = self._program.classes.member(member.cls, "__init__", member)
+                if isinstance(initializer, FunctionValue) and initializer.function is function:
                     return True
         return False
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from troth.analysis.facts.names import last_name
 from troth.analysis.facts.nodes import words_of
+from troth.analysis.knowledge.corrections import correction
 from troth.analysis.knowledge.semantics import semantics
-from troth.analysis.semantics.evidence.framework_parameters import PAIRS
-from troth.analysis.semantics.evidence.proxy_objects import gives_a_stand_in, has_stand_ins
+from troth.analysis.semantics.infer.dynamic_attributes import gives_a_stand_in
 from troth.analysis.semantics.infer.identity_functions import handed_back
 from troth.analysis.semantics.infer.overloads import meant_overloads
 from troth.analysis.semantics.infer.virtual_dispatch import async_implementations, overridden_otherwise, works_otherwise
@@ -47,9 +47,9 @@ if TYPE_CHECKING:
 
     from troth.analysis.facts.model import Node
     from troth.analysis.findings import Reason
+    from troth.analysis.semantics.incident import Promise
     from troth.analysis.semantics.infer.evaluator import Evaluator
     from troth.analysis.semantics.program import Program
-    from troth.analysis.semantics.walk.incident import Promise
 
 __all__ = ["Calls", "callee_text"]
 
@@ -94,7 +94,7 @@ class Calls:
     def call(self, func: Value | None, node: Node, values: Arguments, scope: Evaluator) -> Value | None:
         """What calling `func` at `node` gives."""
         if func is None:
-            return self._program.evidence.call(node, scope) or _asked_for(node, values, scope)
+            return scope.judged(node) or _asked_for(node, values, scope)
         if isinstance(func, Union):
             return self._one_of(func, node, values, scope)
         if isinstance(func, FunctionValue):
@@ -113,7 +113,7 @@ class Calls:
         if isinstance(func, External):
             if func.path.rpartition(".")[2] in TO_COROUTINE and values:
                 return self._made_async(values[0][1])
-            promise = self._program.evidence.call(node, scope, external=func.path)
+            promise = scope.judged(node, func.path)
             return promise or _asked_for(node, values, scope) or External(f"{func.path}()")
         return None
 
@@ -124,9 +124,9 @@ class Calls:
 
     def _one_of(self, func: Union, node: Node, values: Arguments, scope: Evaluator) -> Value | None:
         members = [m for m in func.members if not isinstance(m, Nothing)]
-        known = [m for m in members if m is not None]
-        if len(known) < len(members):
-            return self._perhaps(known, node, values, scope)
+        resolved = [m for m in members if m is not None]
+        if len(resolved) < len(members):
+            return self._perhaps(resolved, node, values, scope)
         results = [self.call(m, node, values, scope) for m in members]
         if results and all(isinstance(r, AwaitableObject) for r in results):
             return results[0]
@@ -143,7 +143,7 @@ class Calls:
         # Of a library that nobody knows, or of a loop (only loops have `run_in_executor`), the unknown one is another.
         if known and (all(isinstance(m, External) for m in known) or callee_text(node[1]).endswith(".run_in_executor")):
             first = known[0]
-            return self._program.evidence.call(node, scope, external=first.path if isinstance(first, External) else "")
+            return scope.judged(node, first.path if isinstance(first, External) else "")
         if not known or not all(_is_async_method(m) for m in known):
             return None
         results = [self.call(m, node, values, scope) for m in known]
@@ -159,35 +159,21 @@ class Calls:
         effect = program.effects.of(function)
         receiver = func.receiver
         if effect == "unknown":
-            witnessed = program.evidence.call(node, scope, external=function.qualname)
-            if witnessed is None and scope.function is not None:
-                reason = program.evidence.decorated(function, scope.function)
-                if reason is not None:
-                    text = callee_text(node[1])
-                    site = scope.site(function, node[-1], text, "coroutine", lambda: (reason,), sure=False)
-                    return Coroutine(site, lambda: None)
+            witnessed = scope.judged(node, function.qualname, function)
             return witnessed or self._fresh(self._declared_by_decorator(function), node, scope, "", function)
         if effect in {"coroutine", "generator", "context"}:
             if _lacks_self(function, receiver, values):
                 return None
             if overridden_otherwise(program, function, receiver, asking=scope.module.path):
                 return None
-            is_plain = scope.function is not None and not scope.function.is_async
-            if (
-                is_plain
-                and _guessed(receiver)
-                and (program.evidence.colors(function.name)[1] or has_stand_ins(program))
-            ):
-                return None  # a plain function more likely means the plain namesake
-            is_doubtful = program.effects.is_doubtful(function)
-            if is_plain and is_doubtful and not self._is_awaited_somewhere(function):
-                return None  # who calls it plainly knows what the decorator made of it
+            doubt = scope.doubt_about(function, node, is_guess=_guessed(receiver))
+            if doubt == "unknown":
+                return None
             at, text = node[-1], callee_text(node[1])
             promise: Promise = _PROMISES[effect]
-            sure = not _guessed(receiver) and not is_doubtful
+            sure = not _guessed(receiver) and not program.effects.is_doubtful(function)
             kind = {"coroutine": Coroutine, "generator": AsyncGenerator, "context": AsyncContext}[effect]
-            starts = is_doubtful and program.effects.may_start_it(function)
-            if starts and not program.evidence.siblings.is_awaited_by_others(function.name):
+            if doubt == "started":
                 return kind(None, lambda: self.result(func))  # nobody shows that there is anything to await
             site = scope.site(function, at, text, promise, lambda: program.reasons.of_own(func, function), sure=sure)
             if site is not None:
@@ -203,9 +189,9 @@ class Calls:
         if result is None:
             result = self._by_type_argument(function, values)
         if values and (result is None or (type(result) is Union and not any(map(_is_told, result.members)))):
-            given = handed_back(program, func, node, values)
-            if given is not None:
-                return given
+            returned = handed_back(program, func, node, values)
+            if returned is not None:
+                return returned
         if overridden_otherwise(program, function, receiver, asking=scope.module.path):
             return self._overridden(func, function, node, scope)
         if result is not None and scope.is_patched(node[1]):
@@ -214,27 +200,23 @@ class Calls:
             return None
         return self._fresh(result, node, scope, "", function)
 
-    def _is_awaited_somewhere(self, function: Function) -> bool:
-        """Whether a function is awaited: one inside another there, any other one wherever its name is."""
-        around = function.parent
-        if around is None or around.index == 0 or function.owner is not None:
-            return self._program.evidence.siblings.is_awaited(function.name)
-        inside = [f for _, f in function.module.functions_in(around.index)]
-        return any(function.name in facts.awaited for facts in (around.facts, *inside))
-
     def _overridden(self, func: FunctionValue, function: Function, node: Node, scope: Evaluator) -> Value | None:
         """What calling a plain method gives that says nothing, where all who implement it made it `async def`."""
         if not isinstance(func.receiver, Instance):
             return None
-        others = async_implementations(self._program, function, func.receiver.cls)
-        if not others:
+        implementations = async_implementations(self._program, function, func.receiver.cls)
+        if not implementations:
             return None
-        real = FunctionValue(others[0], Instance(others[0].owner)) if others[0].owner is not None else func
+        real = (
+            FunctionValue(implementations[0], Instance(implementations[0].owner))
+            if implementations[0].owner is not None
+            else func
+        )
 
         def reasons() -> tuple[Reason, ...]:
-            return self._program.reasons.of_own(real, others[0])
+            return self._program.reasons.of_own(real, implementations[0])
 
-        site = scope.site(others[0], node[-1], callee_text(node[1]), "coroutine", reasons, sure=False)
+        site = scope.site(implementations[0], node[-1], callee_text(node[1]), "coroutine", reasons, sure=False)
         return Coroutine(site, lambda: self.result(real))
 
     def _declared_by_decorator(self, function: Function) -> Value | None:
@@ -245,14 +227,16 @@ class Calls:
         decorator = self._program.static(function.module, function.parent).value(outermost)
         if not isinstance(decorator, FunctionValue) or not isinstance(decorator.function, Function):
             return None
-        made = self._from_annotation(decorator.function, None)
-        return made.result if isinstance(made, CallableType) and isinstance(made.result, Instance) else None
+        annotated = self._from_annotation(decorator.function, None)
+        return (
+            annotated.result if isinstance(annotated, CallableType) and isinstance(annotated.result, Instance) else None
+        )
 
     def _by_overload(self, func: FunctionValue, function: Function, node: Node) -> Value | None:
         """What those overloads give that the call may mean: a promise for `stream=False`, and else an iterator."""
         is_bound = func.receiver is not None and function.owner is not None
         meant = meant_overloads(function, node, is_bound=is_bound and not function.decorated_with("staticmethod"))
-        return union([self._from_annotation(one, one.owner) for one in meant]) if meant else None
+        return union([self._from_annotation(function, function.owner) for function in meant]) if meant else None
 
     def _by_type_argument(self, function: Function, values: Arguments) -> Value | None:
         """`def get(kind: type[T]) -> T`: the class that is given is the class that comes back."""
@@ -320,7 +304,7 @@ class Calls:
             )
             return Awaitable(value.result, value.kind, site)
         if type(value) is Instance and function is not None and self._program.classes.has(value.cls, "__await__"):
-            return self._program.evidence.awaitable_object(value, node, scope, function)
+            return scope.awaitable_object(value, node, function)
         return value
 
     def _annotated(self, func: CallableType, node: Node, scope: Evaluator) -> Value | None:
@@ -356,8 +340,8 @@ class Calls:
             either = self._library_result(function, func)
             if "m" in flags or either is None:
                 return either
-            first, *others = members_of(either)  # `Insert | Update`: whichever it is, it is to be awaited
-            if first is None or not all(map(_is_awaitable_object, (first, *others))):
+            first, *remaining = members_of(either)  # `Insert | Update`: whichever it is, it is to be awaited
+            if first is None or not all(map(_is_awaitable_object, (first, *remaining))):
                 return None
             return self._awaitable(first, node, scope)
 
@@ -371,7 +355,7 @@ class Calls:
             top = name.partition(".")[0]
             behind = self._program.majors_behind(top)
             if behind > 0 and top not in _NEVER_PLAIN and not library.is_called_async(name):
-                if not self._program.evidence.siblings.is_awaited(function.name):
+                if not self._program.counts.is_awaited(function.name):
                     return None  # in the version that is asked for it may be plain
                 sure = False
             sure = sure and behind < 2
@@ -403,9 +387,9 @@ class Calls:
                 site = scope.site(function, at, text, "future", reasons, sure=True)
                 return Awaitable(result.result or self._made_by_future(function, values, scope), result.kind, site)
             if "m" in flags:
-                made = result
+                outcome = result
                 site = scope.site(function, at, text, "coroutine", reasons, sure=not _guessed(func.receiver))
-                return AwaitableContext(site, lambda: scope.entered(made, is_async=True))
+                return AwaitableContext(site, lambda: scope.entered(outcome, is_async=True))
             return self._awaitable(result, node, scope) if result is not None else Awaitable(None)
         if name in _PASSING and values:
             value = values[-1][1]
@@ -420,7 +404,7 @@ class Calls:
         """What a library gives to be awaited; where it is an object of its own, it may be more than a promise."""
         if not isinstance(value, Instance) or not _is_awaitable_object(value):
             return value
-        return self._program.evidence.awaitable_object(value, node, scope, None)
+        return scope.awaitable_object(value, node, None)
 
     def _made_by_future(self, function: LibraryFunction, values: Arguments, scope: Evaluator) -> Value | None:
         """What a future of the loop gives in the end, by what it was made of."""
@@ -461,12 +445,12 @@ class Calls:
                 else (Instance(func.receiver.cls) if isinstance(func.receiver, ClassObject) else None)
             )
         if returns.endswith(_OF_ITSELF) and isinstance(func.receiver, Instance | ClassObject):
-            one = Instance(func.receiver.cls)
-            item = union([one, NONE]) if returns.endswith("None]") else one
-            made = self._program.types.written(returns.partition("[typing.Self")[0])
-            if isinstance(made, Instance):
-                return Instance(made.cls, (item,))
-            return Builtin(made.name, (item,)) if isinstance(made, Builtin) else made
+            instance = Instance(func.receiver.cls)
+            item = union([instance, NONE]) if returns.endswith("None]") else instance
+            declared = self._program.types.written(returns.partition("[typing.Self")[0])
+            if isinstance(declared, Instance):
+                return Instance(declared.cls, (item,))
+            return Builtin(declared.name, (item,)) if isinstance(declared, Builtin) else declared
         return self._program.types.written(returns)
 
     def _builtin(
@@ -509,8 +493,8 @@ class Calls:
         name, base = node[2][1], values[0][1]
         if name[0] == "const" and len(name) == 3:
             if len(node[2]) > 2:
-                found = scope.attribute(base, name[2], node[-1])
-                return None if found is None else union([found, NONE])
+                attribute = scope.attribute(base, name[2], node[-1])
+                return None if attribute is None else union([attribute, NONE])
             return scope.attribute(base, name[2], node[-1])
         parts = self._name_parts(node, scope)
         if parts is None or not isinstance(base, Instance) or not isinstance(base.cls, Class):
@@ -534,8 +518,8 @@ class Calls:
             return name[1][2], ""
         if name[0] != "fstr" or not scope.module.own:
             return None
-        found = NAME_BY_PARTS.search(self._program.text(scope.module.path).cut(*node[-1]))
-        return None if found is None or not (found["prefix"] or found["suffix"]) else (found["prefix"], found["suffix"])
+        match = NAME_BY_PARTS.search(self._program.text(scope.module.path).cut(*node[-1]))
+        return None if match is None or not (match["prefix"] or match["suffix"]) else (match["prefix"], match["suffix"])
 
     def _method_of_builtin(self, base: Value, name: str, values: Arguments) -> Value | None:
         if isinstance(base, Table):
@@ -587,13 +571,14 @@ class Calls:
                 return _partly(values)
             if cls.name == "defaultdict" and values and isinstance(values[0][1], ClassObject):
                 return Builtin("dict", (None, self._program.types.instance(values[0][1].cls, (), why)))
-            if cls.qualified in PAIRS:
-                return TupleOf(tuple(Instance(library.library_class(one), (), why) for one in PAIRS[cls.qualified]))
+            pair = correction(cls.qualified).pairs.get(cls.qualified)
+            if pair is not None:
+                return TupleOf(tuple([Instance(library.library_class(qualified), (), why) for qualified in pair]))
             return self._program.types.instance(cls, (), why)
-        made = Instance(cls, (), why)
+        instance = Instance(cls, (), why)
         if self._program.classes.has(cls, "__await__"):
-            return self._program.evidence.awaitable_object(made, node, scope, None)
-        return made
+            return scope.awaitable_object(instance, node, None)
+        return instance
 
     def property(self, bound: FunctionValue) -> Value | None:
         """What reading a property gives."""
@@ -736,11 +721,11 @@ def _asked_for(node: Node, values: Arguments, scope: Evaluator) -> Value | None:
     callee = node[1]
     if callee[0] != "attr" or callee[2] not in _ASKING or len(values) != 1 or values[0][0] is not None:
         return None
-    asked = values[0][1]
-    if not isinstance(asked, ClassObject) or not isinstance(asked.cls, Class):
+    requested = values[0][1]
+    if not isinstance(requested, ClassObject) or not isinstance(requested.cls, Class):
         return None
-    why = (f"`{callee_text(callee)}` is asked for a `{asked.cls.name}`", scope.module.path, node[-1][0])
-    return Instance(asked.cls, (), why, guess=True)
+    why = (f"`{callee_text(callee)}` is asked for a `{requested.cls.name}`", scope.module.path, node[-1][0])
+    return Instance(requested.cls, (), why, guess=True)
 
 
 _ASKING = frozenset({"resolve", "get", "query_one", "get_instance", "get_service", "inject", "provide", "require"})
@@ -753,12 +738,12 @@ def _decorates(node: Node, values: Arguments, scope: Evaluator) -> bool:
     """
     if node[1][0] != "call" or len(values) != 1 or values[0][0] is not None:
         return False
-    given = values[0][1]
-    if isinstance(given, FunctionValue | Lambda):
+    decorated = values[0][1]
+    if isinstance(decorated, FunctionValue | Lambda):
         return True
     maker = (
         scope.value(node[1][1])
-        if node[1][2] and (given is None or isinstance(given, CallableType | External))
+        if node[1][2] and (decorated is None or isinstance(decorated, CallableType | External))
         else None
     )
     return isinstance(maker, FunctionValue) and isinstance(maker.function, LibraryFunction)
@@ -813,10 +798,10 @@ def _variable_of_itself(function: Function) -> str:
     returns, params = function.facts.returns, function.facts.params
     if returns is None or returns[0] != "name" or function.owner is None or not params or params[0][1] is None:
         return ""
-    said = params[0][1]
-    if said[0] == "index" and last_name(said[1]) in {"type", "Type"}:
-        said = said[2]
-    if said != returns:
+    annotation = params[0][1]
+    if annotation[0] == "index" and last_name(annotation[1]) in {"type", "Type"}:
+        annotation = annotation[2]
+    if annotation != returns:
         return ""
     bound = function.module.bindings.get(returns[1])
     value = bound[-1][1] if bound and type(bound[-1]) is tuple else None

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from troth.analysis.facts.model import speaks_of
 from troth.analysis.facts.nodes import walk
-from troth.analysis.semantics.infer.flow_insensitive import OpenError
 from troth.analysis.semantics.values import Builtin, Instance, Nothing, Table, Value, members_of, union
 
 if TYPE_CHECKING:
@@ -53,11 +52,14 @@ def filled(program: Program, cls: Class, name: str, empty: Value) -> Value:
 
 
 def _told(program: Program, function: Function, node: Node) -> list[Value | None]:
-    """What a method puts in, by what its variables may hold on any way."""
-    try:
-        value = program.glance.variables(function).value(node)
-    except (OpenError, RecursionError):
-        return [None]
+    """What a method puts in, as far as it can be told without a walk; a variable stands for all it is assigned."""
+    nodes = [node]
+    if node[0] == "name" and node[1] not in function.params:
+        nodes = [
+            statement[2] for statement in walk(function.body()) if statement[0] == "assign" and node in statement[1]
+        ] or nodes
+    evaluator = program.static(function.module, function)
+    value = union([evaluator.value(node) for node in nodes])
     return [m if isinstance(m, Instance) else None for m in members_of(value) if not isinstance(m, Nothing)]
 
 
@@ -75,8 +77,8 @@ def _put(body: tuple[Node, ...], self: str, name: str) -> Iterator[tuple[str, No
 
 def _is_putting(node: Node, self: str, name: str) -> bool:
     """Whether a call puts its last argument in: `self.name.append(…)`."""
-    callee, given = node[1], node[2]
-    if callee[0] != "attr" or callee[2] not in _PUTTING or not given or given[-1][0] == "star":
+    callee, arguments = node[1], node[2]
+    if callee[0] != "attr" or callee[2] not in _PUTTING or not arguments or arguments[-1][0] == "star":
         return False
     return _is_it(callee[1], self, name)
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from troth.analysis.incremental.project_queries import part, question
+from troth.analysis.semantics.infer.awaitables_in_value import may_be_awaited
 from troth.analysis.semantics.infer.identity_functions import returned
 from troth.analysis.semantics.symbols import Class, Function
 from troth.analysis.semantics.values import CallableType, FunctionValue, Instance, Value, members_of, union
-from troth.analysis.semantics.walk.awaitables_in_value import may_be_awaited
 
 if TYPE_CHECKING:
     from collections.abc import Collection, MutableMapping
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from troth.analysis.facts.model import FileFacts, Node
     from troth.analysis.semantics.program import Program
 
-__all__ = ["MadeUp"]
+__all__ = ["MadeUp", "gives_a_stand_in", "has_stand_ins"]
 
 
 class MadeUp:
@@ -49,20 +49,20 @@ class MadeUp:
             return None
         self._asking.add((cls, name))
         try:
-            made = self._program.calls.result(FunctionValue(maker, base))
-            if made is None:
+            result = self._program.calls.result(FunctionValue(maker, base))
+            if result is None:
                 return self._of_another(maker, cls, name)
-            usable = [self._guessed(one, cls) for one in members_of(made)]
-            return None if any(one is None for one in usable) else union(usable)
+            usable = [self._guessed(member, cls) for member in members_of(result)]
+            return None if any(value is None for value in usable) else union(usable)
         finally:
             self._asking.discard((cls, name))
 
     def is_only(self, values: list[Value | None], name: str) -> bool:
         """Whether an attribute of one of several objects can only be made up: none of their classes has it."""
-        known = [one for one in values if isinstance(one, Instance)]
-        if not any(isinstance(one.cls, Class) and self._maker(one.cls) is not None for one in known):
+        instances = [value for value in values if isinstance(value, Instance)]
+        if not any(isinstance(instance.cls, Class) and self._maker(instance.cls) is not None for instance in instances):
             return False
-        return all(self._program.classes.member(one.cls, name, one) is None for one in known)
+        return all(self._program.classes.member(instance.cls, name, instance) is None for instance in instances)
 
     def _maker(self, cls: Class) -> Function | None:
         if cls not in self._makers:
@@ -84,39 +84,39 @@ class MadeUp:
 
     def _of_another(self, maker: Function, cls: Class, name: str) -> Value | None:
         """What the object has under that name to which the call is handed on: `return getattr(self._client, name)`."""
-        asked = maker.facts.params[1][0] if len(maker.facts.params) > 1 else ""
-        found: list[Value | None] = []
+        parameter = maker.facts.params[1][0] if len(maker.facts.params) > 1 else ""
+        values: list[Value | None] = []
         for node in returned(maker.body()):
-            other = _asked_of(node, asked)
-            if other is None:
+            asked_of = _asked_of(node, parameter)
+            if asked_of is None:
                 return None
-            base = self._program.static(maker.module, maker, cls).value(other)
+            base = self._program.static(maker.module, maker, cls).value(asked_of)
             if not isinstance(base, Instance) or base.cls is cls:
                 return None
             member = self._program.classes.member(base.cls, name, Instance(base.cls, base.args, base.why, guess=True))
             if member is None:
                 return None
-            found.append(member)
-        return union(found) if found else None
+            values.append(member)
+        return union(values) if values else None
 
 
 def _asked_of(node: Node, asked: str) -> Node | None:
     """`x` of `getattr(x, name)`."""
     if node[0] != "call" or node[1] != ("name", "getattr") or len(node[2]) < 2 or node[2][1] != ("name", asked):
         return None
-    other: Node = node[2][0]
-    return other
+    receiver: Node = node[2][0]
+    return receiver
 
 
 @question("made up")
 def _making_promises(program: Program) -> Collection[str]:
     """An empty name, where an object has async methods of any name."""
-    for path, found in program.said("makers of attributes").items():
+    for path, indexes in program.said("makers of attributes").items():
         module = program.module(path)
-        for index in found:
-            for made in members_of(program.made_up.attribute(Instance(module.cls(index)), _ANY)):
-                is_called = isinstance(made, Instance) and program.classes.has(made.cls, "__call__") is True
-                if is_called or isinstance(made, FunctionValue | CallableType):
+        for index in indexes:
+            for member in members_of(program.made_up.attribute(Instance(module.cls(index)), _ANY)):
+                is_called = isinstance(member, Instance) and program.classes.has(member.cls, "__call__") is True
+                if is_called or isinstance(member, FunctionValue | CallableType):
                     return frozenset([""])
     return frozenset()
 
@@ -127,3 +127,45 @@ _ANY = "anything"
 @part("makers of attributes")
 def _makers_in(file: FileFacts) -> tuple[int, ...]:
     return tuple(f.owner for f in file.functions if f.name == "__getattr__" and f.owner >= 0)
+
+
+# -- objects that stand for others: what is asked of them is found, and run, by `__getattr__` --------------------
+#
+# `def services(self) -> Services: return self._adapter` says what users may ask for, not what color it has: the adapter
+# runs each coroutine to its end, or puts each call into one.
+
+_MAKING_UP = ("__getattr__", "__getattribute__")
+_CHANGING = frozenset(
+    {
+        "iscoroutinefunction",
+        "run_until_complete",
+        "run_coroutine_threadsafe",
+        "async_to_sync",
+        "sync_to_async",
+        "to_thread",
+    }
+)
+
+
+def has_stand_ins(program: Program) -> bool:
+    """Whether the project has any: then a name says little of what a plain function calls."""
+    return bool(program.said("stand-ins"))
+
+
+def gives_a_stand_in(program: Program, function: Function, declared: Instance) -> bool:
+    """Whether a function gives an object that only stands for one of the class that it declares."""
+    return has_stand_ins(program) and any(
+        isinstance(member, Instance)
+        and isinstance(member.cls, Class)
+        and declared.cls not in program.classes.order(member.cls)
+        and any(name in member.cls.methods for name in _MAKING_UP)
+        for member in members_of(program.inferred(function))
+    )
+
+
+@part("stand-ins")
+def _changes_colors(file: FileFacts) -> bool:
+    """Whether a class makes its attributes up, in a file that looks at the color of what it calls."""
+    if not any(f.name in _MAKING_UP and f.owner >= 0 for f in file.functions):
+        return False
+    return any(callee.rpartition(".")[2] in _CHANGING for f in file.functions for callee in f.calls)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from troth.analysis.facts.nodes import walk
 from troth.analysis.findings import Reason
-from troth.analysis.semantics.evidence.color_checks import asks_for_color, asks_for_function, asks_if_async
+from troth.analysis.semantics.infer.awaitables_in_value import as_one
+from troth.analysis.semantics.infer.color_checks import asks_for_color, asks_for_function, asks_if_async
 from troth.analysis.semantics.resolve import library
 from troth.analysis.semantics.resolve.library import LibraryClass, LibraryFunction
 from troth.analysis.semantics.symbols import Class, Function
@@ -39,13 +40,12 @@ from troth.analysis.semantics.values import (
     members_of,
     union,
 )
-from troth.analysis.semantics.walk.awaitables_in_value import as_one
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import At, Node
+    from troth.analysis.semantics.incident import Promise, Site
     from troth.analysis.semantics.program import Program
     from troth.analysis.semantics.symbols import Module
-    from troth.analysis.semantics.walk.incident import Promise, Site
 
 __all__ = ["BUILTIN_FUNCTIONS", "OF_FUTURES", "WITH_A_CONSTANT", "Evaluator"]
 
@@ -151,6 +151,26 @@ class Evaluator:
         """The record of a promise made here; an evaluator alone keeps none."""
         return None
 
+    def judged(self, node: Node, external: str = "", decorated: Function | None = None) -> Value | None:
+        """What calling an unknown callee is believed to give; inference by itself believes nothing.
+
+        `external` is where the callee comes from, as far as that is known; `decorated` is a function of the project
+        whose decorator nobody can follow.
+        """
+        return None
+
+    def judged_receiver(self, node: Node, wanted: str) -> Value | None:
+        """What an object is believed to be of which nothing is known but its name."""
+        return None
+
+    def doubt_about(self, called: Function, node: Node, *, is_guess: bool) -> str:
+        """Why the call of a known `async def` may give something else: "unknown", "started", or no doubt."""
+        return ""
+
+    def awaitable_object(self, instance: Instance, node: Node, target: Function | None) -> Value:
+        """What a call gives that makes an object with `__await__`."""
+        return instance
+
     def keep(self, value: Value | None) -> None:
         """The value goes somewhere that may await it."""
 
@@ -198,9 +218,9 @@ class Evaluator:
             if name in function.local_names:
                 return self._local(function, name, inside)
             if inside != -1:
-                known = self.program.closure(function, name)
-                if known is not None:
-                    return known
+                outer_value = self.program.closure(function, name)
+                if outer_value is not None:
+                    return outer_value
             inside = function.index
             function = function.parent
         if name in self.module.bindings:
@@ -215,9 +235,9 @@ class Evaluator:
         param = function.params.get(name)
         if param is not None:
             if is_around and any(map(asks_for_function, function.facts.calls)):
-                known = self.program.summary(function).narrowed.get(inside, {}).get(name)
-                if known is not None:
-                    return known
+                narrowed = self.program.summary(function).narrowed.get(inside, {}).get(name)
+                if narrowed is not None:
+                    return narrowed
                 if self._is_async_twin(function, inside, name):
                     how = f"`{function.qualname}` asks for its color, and has another wrapper for plain ones"
                     return CallableType(Awaitable(None), how)
@@ -228,7 +248,9 @@ class Evaluator:
         inner = self.module.inner(function.index).get(name)
         if inner:
             return self._defined(inner)
-        imported = next(one for one in self.module.imports_in(function.index) if one.local == name)
+        imported = next(
+            imported_name for imported_name in self.module.imports_in(function.index) if imported_name.local == name
+        )
         return self.program.names.imported(self.module, imported.module, imported.name, imported.level)
 
     def _is_async_twin(self, around: Function, inside: int, name: str) -> bool:
@@ -262,7 +284,7 @@ class Evaluator:
             if base is None and name:
                 base = self.program.passed.behind(inner, self.function, node[2])
             if base is None and name and self.function is not None:
-                base = self.program.kept_as.behind(inner, self.function, node[2])
+                base = self.judged_receiver(inner, node[2])
         return self.attribute(base, node[2], node[3], node[1])
 
     def attribute(
@@ -278,15 +300,15 @@ class Evaluator:
             members = [m for m in base.members if not isinstance(m, Nothing)]
             having = [m for m in members if not self._certainly_lacks(m, name)] or members
             is_alone = len(having) == 1 or self.program.made_up.is_only(having, name)
-            found = union([self._of_one(m, name, at, base_node, is_alone=is_alone) for m in having])
+            member = union([self._of_one(m, name, at, base_node, is_alone=is_alone) for m in having])
             if len(having) > 1:
                 self.unmet = None  # another of them may have it
-            return found
+            return member
         if isinstance(base, Instance):
-            found = self.program.classes.member(base.cls, name, base)
-            if found is None and is_alone:
-                found = self.program.made_up.attribute(base, name)
-            if found is None:
+            member = self.program.classes.member(base.cls, name, base)
+            if member is None and is_alone:
+                member = self.program.made_up.attribute(base, name)
+            if member is None:
                 self.unmet = (at, base)
                 if isinstance(base.cls, LibraryClass):
                     if base.cls.qualified in _MOCKS:
@@ -295,7 +317,7 @@ class Evaluator:
                 else:
                     self.lacks(base, name, at, base_node)
                 return None
-            return self._property_site(found, name, at, base)
+            return self._property_site(member, name, at, base)
         if isinstance(base, ModuleValue):
             return self.program.names.attribute(base, name)
         if isinstance(base, ClassObject):
@@ -353,13 +375,13 @@ class Evaluator:
             return False
         if isinstance(instance.cls, Class):
             return True
-        return any(self._is_of_result(one, name) for one in members_of(self._awaited_object(instance)))
+        return any(self._is_of_result(member, name) for member in members_of(self._awaited_object(instance)))
 
     def _of_one(self, base: Value | None, name: str, at: At, base_node: Node | None, *, is_alone: bool) -> Value | None:
         """The attribute of one of several; of a class with nothing async in it a plain method, listed or not."""
-        found = self.attribute(base, name, at, base_node, is_alone=is_alone)
-        if found is not None or not isinstance(base, Instance) or not isinstance(base.cls, LibraryClass):
-            return found
+        attribute = self.attribute(base, name, at, base_node, is_alone=is_alone)
+        if attribute is not None or not isinstance(base, Instance) or not isinstance(base.cls, LibraryClass):
+            return attribute
         full = base.cls.qualified
         return (
             FunctionValue(LibraryFunction(f"{full}.{name}", ("", "", {}), base.cls), base)
@@ -395,12 +417,12 @@ class Evaluator:
         return found
 
     def _class_attribute(self, base: ClassObject, name: str) -> Value | None:
-        found = self.program.classes.member(base.cls, name, base)
-        if isinstance(found, FunctionValue) and isinstance(found.function, Function):
-            if found.function.decorated_with("classmethod"):
-                return found
-            return FunctionValue(found.function)  # `Store.save(store)`: not bound to an object
-        return found
+        member = self.program.classes.member(base.cls, name, base)
+        if isinstance(member, FunctionValue) and isinstance(member.function, Function):
+            if member.function.decorated_with("classmethod"):
+                return member
+            return FunctionValue(member.function)  # `Store.save(store)`: not bound to an object
+        return member
 
     # -- calls and awaits --------------------------------------------------------------------------------------------
 
@@ -455,8 +477,8 @@ class Evaluator:
         """An object with `__await__` mostly gives what it is made of, or itself: `pool = await Pool()`."""
         if not self.program.classes.has(value.cls, "__await__"):
             return None
-        found = library.member(value.cls.qualified, "__await__") if isinstance(value.cls, LibraryClass) else None
-        if found is not None and found.sig is not None and found.sig[1] == "typing.Self":
+        member = library.member(value.cls.qualified, "__await__") if isinstance(value.cls, LibraryClass) else None
+        if member is not None and member.sig is not None and member.sig[1] == "typing.Self":
             return value
         if value.args and value.args[0] is not None:
             return value.args[0]
@@ -541,8 +563,8 @@ class Evaluator:
     def on_compare(self, node: Node) -> Value | None:
         operands = [node[1], *node[3]]
         about_none = node[2][0] in {"is", "is not"} and node[3][0] == ("const", "None")
-        constants = [one for one in operands if one[0] == "const"]
-        is_with_other = any(one != ("const", "None") for one in constants)
+        constants = [operand for operand in operands if operand[0] == "const"]
+        is_with_other = any(constant != ("const", "None") for constant in constants)
         for index, operand in enumerate(operands):
             value = self.value(operand)
             if about_none and index == 0 and operand[0] == "name":
@@ -555,29 +577,29 @@ class Evaluator:
         return _CONSTANTS["bool"]
 
     def on_binop(self, node: Node) -> Value | None:
-        left, right = self.value(node[1]), self.value(node[2])
-        self.misuse(left, "arithmetic", _at_of(node[1]))
+        left_value, right = self.value(node[1]), self.value(node[2])
+        self.misuse(left_value, "arithmetic", _at_of(node[1]))
         self.misuse(right, "arithmetic", _at_of(node[2]))
-        if isinstance(left, Builtin) and left.name in {"str", "int", "float", "list"}:
-            if left.name == "list":
-                other = right.args[:1] if isinstance(right, Builtin) and right.args else (None,)
-                return Builtin("list", (union([*left.args[:1], *other]),))
-            return left
-        if type(left) is Instance and left.cls.name == "Path" and isinstance(left.cls, LibraryClass):
-            return left  # `folder / "name"`
-        return self._operated(left, is_or=node[3]) if type(left) is Instance else None
+        if isinstance(left_value, Builtin) and left_value.name in {"str", "int", "float", "list"}:
+            if left_value.name == "list":
+                right_items = right.args[:1] if isinstance(right, Builtin) and right.args else (None,)
+                return Builtin("list", (union([*left_value.args[:1], *right_items]),))
+            return left_value
+        if type(left_value) is Instance and left_value.cls.name == "Path" and isinstance(left_value.cls, LibraryClass):
+            return left_value  # `folder / "name"`
+        return self._operated(left_value, is_or=node[3]) if type(left_value) is Instance else None
 
     def _operated(self, left: Instance, *, is_or: bool) -> Value | None:
         """What the operators of a class of the project give, where all that it has give objects of one class."""
         if not isinstance(left.cls, Class):
             return None
-        given: list[Value | None] = []
+        values: list[Value | None] = []
         for name in ("__or__",) if is_or else _OPERATORS:
             method = self.program.classes.member(left.cls, name, left)
             if isinstance(method, FunctionValue) and isinstance(method.function, Function):
-                given.append(self.program.calls.result(method))
-        first = given[0] if given else None
-        is_one = isinstance(first, Instance) and all(isinstance(g, Instance) and g.cls is first.cls for g in given)
+                values.append(self.program.calls.result(method))
+        first = values[0] if values else None
+        is_one = isinstance(first, Instance) and all(isinstance(g, Instance) and g.cls is first.cls for g in values)
         return first if is_one else None
 
     def on_fstr(self, node: Node) -> Value | None:
@@ -632,9 +654,9 @@ class Evaluator:
         return None
 
     def _dunder(self, base: Instance, name: str) -> Value | None:
-        found = self.program.classes.member(base.cls, name, base)
-        if isinstance(found, FunctionValue):
-            return self.program.calls.result(found)
+        member = self.program.classes.member(base.cls, name, base)
+        if isinstance(member, FunctionValue):
+            return self.program.calls.result(member)
         return None
 
     def iterated(self, value: Value | None, at: At | None = None) -> Value | None:
@@ -658,8 +680,8 @@ class Evaluator:
         if isinstance(value, External):
             return value
         if isinstance(value, Instance):
-            found = self._dunder(value, "__iter__")
-            return self.iterated(found) if isinstance(found, Builtin) else None
+            method = self._dunder(value, "__iter__")
+            return self.iterated(method) if isinstance(method, Builtin) else None
         return None
 
     def note_operand(self, how: str, node: Node, value: Value | None, at: At, place: int = 0) -> None:
@@ -686,9 +708,9 @@ class Evaluator:
         if isinstance(value, External):
             return value
         if isinstance(value, Instance):
-            found = self.program.classes.member(value.cls, "__anext__", value)
-            if isinstance(found, FunctionValue):
-                return self.program.calls.result(found)
+            member = self.program.classes.member(value.cls, "__anext__", value)
+            if isinstance(member, FunctionValue):
+                return self.program.calls.result(member)
         return None
 
     def entered(self, value: Value | None, *, is_async: bool) -> Value | None:
@@ -705,17 +727,19 @@ class Evaluator:
             return value.args[0] if value.args else None
         if isinstance(value, Instance):
             name = "__aenter__" if is_async else "__enter__"
-            found = self.program.classes.member(value.cls, name, value)
-            if isinstance(found, FunctionValue):
-                result = _by_type_argument(self.program.calls.result(found), value)
+            member = self.program.classes.member(value.cls, name, value)
+            if isinstance(member, FunctionValue):
+                result = _by_type_argument(self.program.calls.result(member), value)
                 if result is None and isinstance(value.cls, LibraryClass):
                     return value.args[0] if value.args else self._awaited_object(value)  # mostly the same
                 return (
                     result
                     if result is not None
-                    else (value if isinstance(found.function, Function) and not found.function.facts.returns else None)
+                    else (
+                        value if isinstance(member.function, Function) and not member.function.facts.returns else None
+                    )
                 )
-            if found is None and not is_async and isinstance(value.cls, LibraryClass):
+            if member is None and not is_async and isinstance(value.cls, LibraryClass):
                 return value  # what the table leaves out has no color of its own: it mostly gives itself
         return None
 
@@ -784,9 +808,9 @@ class Evaluator:
     @staticmethod
     def parts(value: Value | None, count: int) -> list[Value | None] | None:
         """What stands in each place of a tuple of that length, or of one of several; None for anything else."""
-        known = [m for m in members_of(value) if m is not None]  # of what is not known, nothing is in any place
-        tuples = [m for m in known if isinstance(m, TupleOf) and len(m.items) == count]
-        if not tuples or len(tuples) < len(known):
+        resolved = [m for m in members_of(value) if m is not None]  # of what is not known, nothing is in any place
+        tuples = [m for m in resolved if isinstance(m, TupleOf) and len(m.items) == count]
+        if not tuples or len(tuples) < len(resolved):
             return None
         return [union([m.items[index] for m in tuples]) for index in range(count)]
 
@@ -897,33 +921,34 @@ OF_FUTURES = frozenset(
         "get_context",
     ]
 )
+_OF_RUNNING = frozenset({"done", "cancelled", "add_done_callback"})
 _PLAIN_OF_TASKS = frozenset({"cancel", "done", "cancelled", "add_done_callback", "get_name", "set_name"})
 _builtins: dict[str, LibraryFunction] = {}
 
 
 def _builtin(name: str) -> LibraryFunction:
-    found = _builtins.get(name)
-    if found is None:
-        found = _builtins[name] = LibraryFunction(f"builtins.{name}", ("", BUILTIN_FUNCTIONS[name], {}))
-    return found
+    builtin = _builtins.get(name)
+    if builtin is None:
+        builtin = _builtins[name] = LibraryFunction(f"builtins.{name}", ("", BUILTIN_FUNCTIONS[name], {}))
+    return builtin
 
 
 def _builtin_method(base: Value, name: str) -> LibraryFunction:
     kind = base.name if isinstance(base, Builtin) else "tuple" if isinstance(base, TupleOf) else "dict"
     key = f"{kind}.{name}"
-    found = _builtins.get(key)
-    if found is None:
-        found = _builtins[key] = LibraryFunction(f"builtins.{key}", ("", "", {}))
-    return found
+    builtin = _builtins.get(key)
+    if builtin is None:
+        builtin = _builtins[key] = LibraryFunction(f"builtins.{key}", ("", "", {}))
+    return builtin
 
 
 def _is_async_generator(node: Node) -> bool:
     """Whether a generator expression waits, in a loop or for an item; what it loops over first is made before."""
     if any(is_async for is_async, *_ in node[3]):
         return True
-    conditions = [one for _, _, _, tests in node[3] for one in tests]
+    conditions = [test for _, _, _, tests in node[3] for test in tests]
     inside = (*node[2], *conditions, *(iterated for _, _, iterated, _ in node[3][1:]))
-    return any(one[0] == "await" for one in walk(inside, skip=("lambda",)))
+    return any(node[0] == "await" for node in walk(inside, skip=("lambda",)))
 
 
 def _is_of_asyncio(task: Awaitable) -> bool:
@@ -947,12 +972,15 @@ def _is_surely_one(value: Value) -> bool:
 def _is_looked_into(value: Value, name: str) -> bool:
     """Whether its author knows better what it is, where only its siblings say that it is a promise.
 
-    A private attribute of it is read, or what its method gives is awaited: `await User.get(1).prefetch("posts")`.
+    A private attribute of it is read, it is asked whether it is done, as tasks and statuses that run by themselves are,
+    or what its method gives is awaited: `await User.get(1).prefetch("posts")`.
     """
     site = value.site if isinstance(value, Coroutine) else None
     if site is None or not site.by_siblings:
         return False
-    return name[0] == "_" or any(callee.startswith(f"?.{name}") for callee in site.function.facts.awaited)
+    if name[0] == "_" or name in _OF_RUNNING:
+        return True
+    return any(callee.startswith(f"?.{name}") for callee in site.function.facts.awaited)
 
 
 def _by_type_argument(result: Value | None, of: Instance) -> Value | None:

@@ -6,9 +6,9 @@ import re
 from typing import TYPE_CHECKING, Literal
 
 from troth.analysis.facts.names import dotted, last_name
-from troth.analysis.facts.nodes import children, words_of
+from troth.analysis.facts.nodes import children, of_kind, words_of
 from troth.analysis.knowledge.semantics import semantics
-from troth.analysis.semantics.evidence.color_checks import asks_for_function
+from troth.analysis.semantics.infer.color_checks import asks_for_function
 from troth.analysis.semantics.resolve.library import LibraryFunction
 from troth.analysis.semantics.symbols import Class, Function
 from troth.analysis.semantics.values import (
@@ -66,24 +66,25 @@ class Effects:
         self._known: MutableMapping[Function, Effect] = program.answers()
         self._reading = 0  # decorators that are looked into, one behind another
         self._wrappers: MutableMapping[Function, str] = program.answers()
+        self._properties: MutableMapping[Function, bool] = program.answers()
         self._doubtful: MutableMapping[Function, bool] = program.answers()
         self._decorators: MutableMapping[tuple[Module, str], Value | None] = program.answers()
 
     def of(self, function: Function) -> Effect:
         """What calling `function` gives."""
-        known = self._known.get(function)
-        if known is None:
+        answer = self._known.get(function)
+        if answer is None:
             self._known[function] = "unknown"  # while it is being found out: a decorator that decorates itself
-            known = "unknown" if self._is_of_interface(function) else self._decorated(function, _written(function))
-            self._known[function] = known
-        return known
+            answer = "unknown" if self._is_of_interface(function) else self._decorated(function, _written(function))
+            self._known[function] = answer
+        return answer
 
     def _is_of_interface(self, function: Function) -> bool:
         """Whether a method belongs to an interface of zope: whoever provides it has the color he likes."""
         if not function.is_async or function.owner is None:
             return False
-        lineage = (one for one in self._program.classes.order(function.owner) if isinstance(one, Class))
-        return any(self._is_zope_interface(one, base) for one in lineage for base in one.facts.bases)
+        lineage = (ancestor for ancestor in self._program.classes.order(function.owner) if isinstance(ancestor, Class))
+        return any(self._is_zope_interface(ancestor, base) for ancestor in lineage for base in ancestor.facts.bases)
 
     def _is_zope_interface(self, cls: Class, base: Node) -> bool:
         """Whether a base is `zope.interface.Interface`: classes of many projects are merely called so."""
@@ -108,8 +109,8 @@ class Effects:
                 and self.wrapper(value.function) == "dropped"
             ):
                 effect = _written(function)
-                for one in inside:
-                    effect = self._through(function, one, effect)
+                for inner in inside:
+                    effect = self._through(function, inner, effect)
                 if effect == "coroutine":
                     return value.function
             inside.append(decorator)
@@ -158,6 +159,45 @@ class Effects:
             return self._through_object(value.cls, effect)
         return effect
 
+    def is_property(self, function: Function) -> bool:
+        """Whether a decorator of the project makes a property of a method: an object whose `__get__` calls it."""
+        if function.is_async or function.owner is None or len(function.facts.decorators) != 1:
+            return False
+        answer = self._properties.get(function)
+        if answer is None:
+            self._properties[function] = False  # while it is being found out
+            made = self._made_by(self.decorator(function, function.facts.decorators[0]))
+            answer = self._properties[function] = made is not None and self._calls_for_its_owner(made)
+        return answer
+
+    def _made_by(self, decorator: Value | None) -> Class | None:
+        """The class of the object that a decorator puts in the place of a function."""
+        if isinstance(decorator, ClassObject):
+            return decorator.cls if isinstance(decorator.cls, Class) else None
+        maker = decorator.function if isinstance(decorator, FunctionValue) else None
+        if not isinstance(maker, Function):
+            return None
+        for inner in _within(maker):
+            for node in _returned(inner.body()):
+                if node[0] == "call":
+                    made = self._program.static(inner.module, inner).value(node[1])
+                    if isinstance(made, ClassObject) and isinstance(made.cls, Class):
+                        return made.cls
+        return None
+
+    def _calls_for_its_owner(self, cls: Class) -> bool:
+        """Whether the `__get__` of a class calls what it holds with the object that is asked: `self.function(obj)`."""
+        if "__get__" not in cls.methods:
+            return False
+        getter = cls.module.function(cls.methods["__get__"][-1])
+        params = getter.facts.params
+        if len(params) < 2 or getter.is_async:
+            return False
+        own, asked = ("name", params[0][0]), ("name", params[1][0])
+        return any(
+            node[1][0] == "attr" and node[1][1] == own and asked in node[2] for node in of_kind(getter.body(), "call")
+        )
+
     def _through_object(self, cls: Class, effect: Effect) -> Effect:
         """An object of the project decorates, `@Job(…)`: what its `__call__` makes of a function it is given."""
         taking = self._call_of(cls)
@@ -165,11 +205,11 @@ class Effects:
 
     def _call_of(self, cls: Class) -> Function | None:
         """The `__call__` of a class or of an ancestor of the project."""
-        for one in self._program.classes.order(cls):
-            if not isinstance(one, Class):
+        for ancestor in self._program.classes.order(cls):
+            if not isinstance(ancestor, Class):
                 return None
-            if "__call__" in one.methods:
-                return one.module.function(one.methods["__call__"][-1])
+            if "__call__" in ancestor.methods:
+                return ancestor.module.function(ancestor.methods["__call__"][-1])
         return None
 
     def _through_library(self, decorator: LibraryFunction, effect: Effect) -> Effect:
@@ -178,8 +218,8 @@ class Effects:
         if known in {"makes_sync", "makes_async"}:
             return "plain" if known == "makes_sync" else "coroutine"
         if known not in {"keeps", "async_cache"} and effect == "coroutine" and "Callable[" in decorator.returns:
-            made = members_of(self._program.types.written(decorator.returns))
-            if any(isinstance(m, CallableType) and isinstance(m.result, Instance | Builtin) for m in made):
+            members = members_of(self._program.types.written(decorator.returns))
+            if any(isinstance(m, CallableType) and isinstance(m.result, Instance | Builtin) for m in members):
                 return "unknown"  # `textual.work` gives a function that gives a `Worker`
         return effect
 
@@ -187,16 +227,16 @@ class Effects:
         """Whether a decorator of a library of which nothing is known may have made something else of the function."""
         if not function.facts.decorators:
             return False
-        known = self._doubtful.get(function)
-        if known is None:
-            values = (self.decorator(function, one) for one in function.facts.decorators)
-            known = self._doubtful[function] = any(
-                isinstance(one, External)
-                and one.path not in semantics().decorators
-                and one.path.partition(".")[0] not in _KEEPING
-                for one in values
+        answer = self._doubtful.get(function)
+        if answer is None:
+            values = (self.decorator(function, decorator) for decorator in function.facts.decorators)
+            answer = self._doubtful[function] = any(
+                isinstance(value, External)
+                and value.path not in semantics().decorators
+                and value.path.partition(".")[0] not in _KEEPING
+                for value in values
             )
-        return known
+        return answer
 
     def may_start_it(self, function: Function) -> bool:
         """Whether a decorator is called like one after which a call starts the work: `@task`, `@background`."""
@@ -207,9 +247,9 @@ class Effects:
         """Whether a decorator of the project starts what it wraps, or runs it to its end, wherever it is called."""
         for node in function.facts.decorators:
             value = self.decorator(function, node)
-            made = value.function if isinstance(value, FunctionValue) else None
-            if isinstance(made, Function) and any(
-                callee.rpartition(".")[2] in _RUNNING for f in _within(made) for callee in f.facts.calls
+            wrapper = value.function if isinstance(value, FunctionValue) else None
+            if isinstance(wrapper, Function) and any(
+                callee.rpartition(".")[2] in _RUNNING for f in _within(wrapper) for callee in f.facts.calls
             ):
                 return True
         return False
@@ -252,16 +292,16 @@ class Effects:
         for what is async, for others cannot tell), "generator", "plain" (runs it), "dropped" (calls it and throws the
         promise away), "" (cannot tell: an object, or a wrapper that hands the function to somebody else).
         """
-        known = self._wrappers.get(decorator)
-        if known is None:
+        answer = self._wrappers.get(decorator)
+        if answer is None:
             self._wrappers[decorator] = ""
             self._reading += 1
             try:
-                known = "" if self._reading > _DEEPEST else self._read_wrapper(decorator, 0)
+                answer = "" if self._reading > _DEEPEST else self._read_wrapper(decorator, 0)
             finally:
                 self._reading -= 1
-            self._wrappers[decorator] = known
-        return known
+            self._wrappers[decorator] = answer
+        return answer
 
     def _read_wrapper(self, decorator: Function, depth: int) -> str:
         if decorator.is_async or depth > _DEEPEST_RETURN:
@@ -287,14 +327,14 @@ class Effects:
             callee = node[1]
             if callee[0] == "name" and callee[1] in inner:  # `return decorate(function)`, from both ways to write it
                 return self._read_wrapper(inner[callee[1]], depth + 1)
-            made = self._program.static(decorator.module, decorator).value(callee)
-            if isinstance(made, FunctionValue) and isinstance(made.function, Function):
-                return "" if made.function is decorator else self.wrapper(made.function)
+            value = self._program.static(decorator.module, decorator).value(callee)
+            if isinstance(value, FunctionValue) and isinstance(value.function, Function):
+                return "" if value.function is decorator else self.wrapper(value.function)
             taking = self._held(callee, decorator)
             if taking is not None:
                 return self.wrapper(taking)
-            is_partial = isinstance(made, ClassObject) and made.cls.name in _FIRST_OF
-            if not node[2] or (isinstance(made, ClassObject | Instance) and not is_partial):
+            is_partial = isinstance(value, ClassObject) and value.cls.name in _FIRST_OF
+            if not node[2] or (isinstance(value, ClassObject | Instance) and not is_partial):
                 return ""
             last = "partial" if is_partial else last_name(callee)
             node = node[2][0] if last in _FIRST_OF else node[2][-1]
@@ -309,8 +349,8 @@ class Effects:
             assigned = _assigned(decorator.body(), node) if depth <= _DEEPEST_RETURN else []
             if assigned:
                 return self._verdict(decorator, assigned, depth + 1)
-            other = self._program.static(decorator.module, decorator).value(node)  # `return partial(decorate, name)`
-            made_by = other.function if isinstance(other, FunctionValue) else None
+            value = self._program.static(decorator.module, decorator).value(node)  # `return partial(decorate, name)`
+            made_by = value.function if isinstance(value, FunctionValue) else None
             return self.wrapper(made_by) if isinstance(made_by, Function) and made_by is not decorator else ""
         namesakes = [f for _, f in decorator.module.functions_in(decorator.index) if f.name == node[1]]
         if len({f.flags & 1 for f in namesakes}) > 1:
@@ -331,8 +371,8 @@ class Effects:
         origin = decorator.origins.get(node[1], "") if node[0] == "name" else ""
         if not origin.endswith("()") or not origin[:-2].isidentifier():
             return None
-        made = self._program.static(decorator.module, decorator).value(("name", origin[:-2]))
-        return self._call_of(made.cls) if isinstance(made, ClassObject) and isinstance(made.cls, Class) else None
+        value = self._program.static(decorator.module, decorator).value(("name", origin[:-2]))
+        return self._call_of(value.cls) if isinstance(value, ClassObject) and isinstance(value.cls, Class) else None
 
     def _plain_wrapper(self, wrapper: Function, params: set[str]) -> str:
         """Whether a plain wrapper returns what the wrapped function gives, runs it, or drops it."""
@@ -349,7 +389,7 @@ class Effects:
 def _within(function: Function) -> list[Function]:
     """A function and those inside it."""
     inner = [function.module.function(index) for index, _ in function.module.functions_in(function.index)]
-    return [function, *(one for each in inner for one in _within(each))]
+    return [function, *(nested for each in inner for nested in _within(each))]
 
 
 def _given(decorator: Function) -> set[str]:
@@ -376,17 +416,17 @@ def _promises_iterator(function: Function) -> bool:
 
 def _returned(body: tuple[Node, ...]) -> list[Node]:
     """What `return` gives back, wherever it stands."""
-    found: list[Node] = []
+    nodes: list[Node] = []
     for statement in body:
         if statement[0] == "return" and statement[1] is not None:
-            found += statement[1][2:4] if statement[1][0] == "ifexp" else statement[1:2]
+            nodes += statement[1][2:4] if statement[1][0] == "ifexp" else statement[1:2]
         elif statement[0] in {"if", "while"}:
-            found += _returned(statement[2]) + _returned(statement[3])
+            nodes += _returned(statement[2]) + _returned(statement[3])
         elif statement[0] == "with":
-            found += _returned(statement[3])
+            nodes += _returned(statement[3])
         elif statement[0] == "try":
-            found += _returned(statement[1]) + _returned(statement[3])
-    return found
+            nodes += _returned(statement[1]) + _returned(statement[3])
+    return nodes
 
 
 def _says_awaitable(node: Node | None) -> bool:
@@ -396,15 +436,15 @@ def _says_awaitable(node: Node | None) -> bool:
 
 def _assigned(body: tuple[Node, ...], node: Node) -> list[Node]:
     """What a variable that is returned was set to, on whichever branches."""
-    found: list[Node] = []
-    left = list(body)
-    while left:
-        part = left.pop()
+    nodes: list[Node] = []
+    pending = list(body)
+    while pending:
+        part = pending.pop()
         if part[0] == "assign" and part[1] == (node,) and part[2][0] in {"name", "call"}:
-            found.append(part[2])
+            nodes.append(part[2])
         elif part[0] in {"if", "try", "with"}:
-            left += children(part)
-    return found
+            pending += children(part)
+    return nodes
 
 
 def _promises_the_same(decorator: Function) -> bool:
@@ -416,8 +456,8 @@ def _promises_the_same(decorator: Function) -> bool:
     if first is not None and first[1] is not None and _words(first[1]) == _words(returns):
         return True
     if returns[0] == "index" and returns[2][0] == "tuple" and len(returns[2][1]) == 2:  # `-> Callable[[F], F]`
-        given, back = returns[2][1]
-        return given[0] == "list" and len(given[1]) == 1 and _words(given[1][0]) == _words(back)
+        accepted, back = returns[2][1]
+        return accepted[0] == "list" and len(accepted[1]) == 1 and _words(accepted[1][0]) == _words(back)
     return False
 
 

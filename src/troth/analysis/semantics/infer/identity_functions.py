@@ -29,28 +29,28 @@ def handed_back(
     params = [param[0] for param in function.facts.params]
     if func.receiver is not None and function.owner is not None and not function.decorated_with("staticmethod"):
         params = params[1:]
-    given = next((value for keyword, value in values if keyword == name), None)
-    if given is None and name in params and params.index(name) < len(node[2]):
-        given = values[params.index(name)][1]
-    return union([m for m in members_of(given) if not isinstance(m, Nothing)])  # which it mostly asks for
+    argument = next((value for keyword, value in values if keyword == name), None)
+    if argument is None and name in params and params.index(name) < len(node[2]):
+        argument = values[params.index(name)][1]
+    return union([m for m in members_of(argument) if not isinstance(m, Nothing)])  # which it mostly asks for
 
 
 def gives_back(program: Program, function: Function) -> str:
     """The parameter that it returns wherever it returns anything; empty where there is none, or it is set anew."""
-    known = program.answers_to("handed back")
-    name: str | None = known.get(function)
+    answers = program.answers_to("handed back")
+    name: str | None = answers.get(function)
     if name is None:
-        name = known[function] = _param_given_back(function)
+        name = answers[function] = _param_given_back(function)
     return name
 
 
 def _param_given_back(function: Function) -> str:
     if function.is_async or function.is_generator or function.is_abstract or function.facts.decorators:
         return ""
-    given = set(returned(function.body()))
-    if len(given) != 1:
+    returned_nodes = set(returned(function.body()))
+    if len(returned_nodes) != 1:
         return ""
-    (node,) = given
+    (node,) = returned_nodes
     name = node[1] if node[0] == "name" else ""
     return name if name in function.params and name not in function.origins else ""
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from troth.analysis.facts.names import decorator_name
+from troth.analysis.facts.names import decorator_name, last_name
+from troth.analysis.facts.nodes import words_of
+from troth.analysis.knowledge.semantics import semantics
+from troth.analysis.semantics.infer.call_results import callee_text
 from troth.analysis.semantics.infer.identity_functions import returned
-from troth.analysis.semantics.queries.color_requirements import keeps_color
 from troth.analysis.semantics.resolve import library
 from troth.analysis.semantics.resolve.library import LibraryClass, LibraryFunction
 from troth.analysis.semantics.symbols import Class, Function
@@ -19,16 +21,26 @@ from troth.analysis.semantics.values import (
     Nothing,
     Table,
     TupleOf,
+    Union,
     members_of,
 )
-from troth.analysis.semantics.walk.coroutine_sinks import mentions_awaitable, never_awaitable
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import Node
     from troth.analysis.semantics.program import Program
     from troth.analysis.semantics.values import Value
 
-__all__ = ["gives_a_result_sometimes", "gives_no_promise", "is_harmless", "is_no_promise", "library_gives_no_promise"]
+__all__ = [
+    "AWAITABLE_NAME",
+    "gives_a_result_sometimes",
+    "gives_no_promise",
+    "is_harmless",
+    "is_no_promise",
+    "keeps_color",
+    "library_gives_no_promise",
+    "mentions_awaitable",
+    "never_awaitable",
+]
 
 _HARMLESS = frozenset({"staticmethod", "classmethod", "override", "final"})
 _OF_COLORS = re.compile(r"(?i)async|sync|coro|await|future|task|defer")
@@ -59,7 +71,9 @@ def gives_no_promise(program: Program, function: Function) -> bool:
 
     False where anything is left open: an unknown decorator, a body that says nothing, a result nobody can tell.
     """
-    if function.is_async or any(not is_harmless(program, function, one) for one in function.facts.decorators):
+    if function.is_async or any(
+        not is_harmless(program, function, decorator) for decorator in function.facts.decorators
+    ):
         return False
     if function.is_generator:
         return True
@@ -106,7 +120,7 @@ def gives_a_result_sometimes(program: Program, function: Function) -> bool:
     """
     if function.is_async or function.is_generator or function.is_abstract or program.effects.of(function) != "plain":
         return False
-    if any(not is_harmless(program, function, one) for one in function.facts.decorators):
+    if any(not is_harmless(program, function, decorator) for decorator in function.facts.decorators):
         return False
     returns = function.facts.returns
     if returns is not None and mentions_awaitable(returns, _AWAITABLES):
@@ -114,9 +128,9 @@ def gives_a_result_sometimes(program: Program, function: Function) -> bool:
     words = [param[0] for param in function.facts.params] + list(function.facts.calls)
     if any(_OF_COLORS.search(word) for word in words):
         return False  # it may give the one or the other
-    known = [one for one in members_of(program.inferred(function)) if one is not None]
-    return any(isinstance(one, Builtin | TupleOf | Table) for one in known) and all(
-        is_no_promise(one, program) for one in known
+    resolved = [member for member in members_of(program.inferred(function)) if member is not None]
+    return any(isinstance(member, Builtin | TupleOf | Table) for member in resolved) and all(
+        is_no_promise(member, program) for member in resolved
     )
 
 
@@ -124,12 +138,12 @@ def library_gives_no_promise(program: Program, function: LibraryFunction) -> boo
     """Whether a function of a library gives a builtin object, or nothing, or its whole module knows no promises."""
     if _PROMISING & set(function.flags) or program.majors_behind(function.qualname.partition(".")[0]) > 0:
         return False
-    top, _, rest = function.qualname.partition(".")
+    top, _, tail = function.qualname.partition(".")
     if top in _READ_WHOLE:
         return True
     if not function.returns:
-        if top == "builtins" and "." in rest:
-            return _is_of_builtins(*rest.split(".", 1))
+        if top == "builtins" and "." in tail:
+            return _is_of_builtins(*tail.split(".", 1))
         return top in _WITHOUT_PROMISES and function.qualname not in _OPEN and not function.roles
     result = program.types.written(function.returns)
     members = members_of(result)
@@ -153,7 +167,7 @@ def _is_result(value: Value, program: Program) -> bool:
         return behind <= 0 and never_awaitable(value, program)
     if isinstance(value, Instance) and isinstance(value.cls, Class):
         order = program.classes.order(value.cls)  # a base in the tables would tell of its `__await__`
-        if None in order or any(one is not None and _can_be_awaited(one) for one in order):
+        if None in order or any(ancestor is not None and _can_be_awaited(ancestor) for ancestor in order):
             return False
         # What returns `self` gives an object of the class that it was made of: a query that can be awaited, say.
         return not any(_can_be_awaited(child) for child in program.classes.children(value.cls))
@@ -173,3 +187,48 @@ def _can_be_awaited(cls: Class | LibraryClass) -> bool:
 def is_harmless(program: Program, function: Function, decorator: Node) -> bool:
     """Whether a decorator leaves the color of the function alone."""
     return decorator_name(decorator) in _HARMLESS or keeps_color(program, function, decorator)
+
+
+def keeps_color(program: Program, function: Function, decorator: Node) -> bool:
+    """Whether a library is known to have a decorator that leaves the color of a function alone."""
+    value = program.effects.decorator(function, decorator)
+    if isinstance(value, FunctionValue) and not isinstance(value.function, Function):
+        return semantics().decorators.get(value.function.qualname) == "keeps"
+    return False
+
+
+def never_awaitable(value: Value | None, program: Program) -> bool:
+    """Whether a value of this type can certainly not be a promise."""
+    if value is None:
+        return False
+    if isinstance(value, Union):
+        real = [m for m in value.members if not isinstance(m, Nothing)]
+        return all(never_awaitable(m, program) for m in real)
+    if isinstance(value, Builtin):
+        return value.name not in {"object", "type", "async iterator", "async context", "context", "iterator"}
+    if isinstance(value, TupleOf | Table):
+        return True
+    if isinstance(value, Instance):
+        if isinstance(value.cls, LibraryClass):
+            return library.member(value.cls.qualified, "__await__") is None
+        is_awaitable = program.classes.has(value.cls, "__await__")
+        return is_awaitable is False or (is_awaitable is None and not _sounds_awaitable(value.cls))
+    return False
+
+
+_MODELS = frozenset(
+    {"BaseModel", "SQLModel", "RootModel", "DeclarativeBase", "TypedDict", "NamedTuple", "Enum", "StrEnum"}
+)
+AWAITABLE_NAME = re.compile(r"(?i)await|async|maybe|futur|task|coro|deferred|promise|result|response|query|run|job")
+
+
+def _sounds_awaitable(cls: Class) -> bool:
+    """Whether a class with an unknown base is called, or derives from something called, as if it could be awaited."""
+    if any(last_name(base) in _MODELS for base in cls.facts.bases):
+        return False  # a `Task` or a `Response` that is data
+    return any(AWAITABLE_NAME.search(text) for text in (cls.name, *map(callee_text, cls.facts.bases)))
+
+
+def mentions_awaitable(node: Node, words: tuple[str, ...] = ("Awaitable", "Coro", "Future", "Task", "Any")) -> bool:
+    """Whether an annotation speaks of something that can be awaited, or of anything at all."""
+    return any(word in text for text in words_of(node) for word in words)

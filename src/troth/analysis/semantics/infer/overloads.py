@@ -15,32 +15,36 @@ __all__ = ["meant_overloads"]
 
 def meant_overloads(function: Function, node: Node, *, is_bound: bool) -> list[Function]:
     """The overloads of `function` that the call at `node` may mean; none where there are none, or all may be meant."""
-    others = _overloads(function)
-    if not others or any(arg[0] == "star" for arg in node[2]) or any(name is None for name, _ in node[3]):
+    overloads = _overloads(function)
+    if not overloads or any(arg[0] == "star" for arg in node[2]) or any(name is None for name, _ in node[3]):
         return []
-    meant = [one for one in others if _fits(one, node, is_bound=is_bound)]
-    return meant if len(meant) < len(others) else []
+    meant = [overload for overload in overloads if _fits(overload, node, is_bound=is_bound)]
+    return meant if len(meant) < len(overloads) else []
 
 
 def _overloads(function: Function) -> list[Function]:
     module, owner = function.module, function.owner
     if isinstance(owner, Class):
-        found = [module.function(index) for index in owner.methods.get(function.name, ())]
+        definitions = [module.function(index) for index in owner.methods.get(function.name, ())]
     else:
-        found = [one for one in module.bindings.get(function.name, ()) if isinstance(one, Function)]
-    return [one for one in found if one.decorated_with("overload")] if len(found) > 1 else []
+        definitions = [binding for binding in module.bindings.get(function.name, ()) if isinstance(binding, Function)]
+    return (
+        [definition for definition in definitions if definition.decorated_with("overload")]
+        if len(definitions) > 1
+        else []
+    )
 
 
 def _fits(overload: Function, node: Node, *, is_bound: bool) -> bool:
     """Whether nothing in the call speaks against this overload: a constant it does not take, or one that is missing."""
     params = [*overload.facts.params][1 if is_bound else 0 :]
     plain = [param for param in params if param[3] in {"", "/"}]
-    given: dict[str, Node] = {param[0]: arg for param, arg in zip(plain, node[2], strict=False)}
-    given.update((name, arg) for name, arg in node[3])
+    by_name: dict[str, Node] = {param[0]: arg for param, arg in zip(plain, node[2], strict=False)}
+    by_name.update((name, arg) for name, arg in node[3])
     for param in params:
         if param[3] in {"*", "**"}:
             continue
-        arg = given.get(param[0])
+        arg = by_name.get(param[0])
         if arg is None:
             if param[2] is None:
                 return False

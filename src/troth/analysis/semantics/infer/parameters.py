@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from troth.analysis.semantics.evidence.framework_parameters import given_by_framework
+from troth.analysis.semantics.infer.framework_parameters import given_by_framework
 from troth.analysis.semantics.infer.pytest_fixtures import takes_fixtures
 from troth.analysis.semantics.values import (
     NONE,
@@ -82,17 +82,17 @@ class Parameters:
         key, module = (owner, name), owner.module
         if key not in self._elsewhere:
             self._elsewhere[key] = None
-            found: set[Class | LibraryClass] = set()
+            classes: set[Class | LibraryClass] = set()
             for function in (module.function(index) for indexes in owner.methods.values() for index in indexes):
                 for param in function.facts.params:
                     if param[0] == name and param[1] is not None and param[1] != ("name", "Any"):
-                        known = [m for m in members_of(self.of(function, param)) if m is not NONE]
-                        if len(known) != 1 or not isinstance(known[0], Instance):
+                        resolved = [m for m in members_of(self.of(function, param)) if m is not NONE]
+                        if len(resolved) != 1 or not isinstance(resolved[0], Instance):
                             return None
-                        found.add(known[0].cls)
-            if len(found) == 1:
+                        classes.add(resolved[0].cls)
+            if len(classes) == 1:
                 why = (f"`{name}` is annotated so in other methods of `{owner.name}`", *owner.place)
-                self._elsewhere[key] = Instance(found.pop(), (), why, guess=True)
+                self._elsewhere[key] = Instance(classes.pop(), (), why, guess=True)
         return self._elsewhere[key]
 
     def injected(self, nodes: Sequence[Node], module: Module, function: Function | None) -> Value | None:
@@ -102,11 +102,11 @@ class Parameters:
                 continue
             callee = node[1]
             if (callee[1] if callee[0] == "name" else callee[2] if callee[0] == "attr" else "") in _INJECTORS:
-                given = self._program.static(module, function).value(node[2][0])
-                if isinstance(given, FunctionValue):
-                    return self._program.calls.result(given)
-                if isinstance(given, ClassObject):
-                    return self._program.types.instance(given.cls, (), None)
+                value = self._program.static(module, function).value(node[2][0])
+                if isinstance(value, FunctionValue):
+                    return self._program.calls.result(value)
+                if isinstance(value, ClassObject):
+                    return self._program.types.instance(value.cls, (), None)
         return None
 
     def by_convention(self, name: str) -> Value | None:
@@ -114,8 +114,8 @@ class Parameters:
         words = name.strip("_")
         if "_" not in words:
             return None
-        found = self._program.index.classes_like(words.replace("_", "").lower())
-        if len(found) != 1:
+        classes_like = self._program.index.classes_like(words.replace("_", "").lower())
+        if len(classes_like) != 1:
             return None
-        cls = found[0]
+        cls = classes_like[0]
         return Instance(cls, (), (f"`{name}` is named after it", *cls.place), guess=True)

@@ -45,10 +45,10 @@ class Fixtures:
         if fixture.module is module or depth > _DEEPEST:
             return False
         for name in fixture.params:
-            there = self._named(fixture.module, name, None)
-            if there is None or there is fixture:
+            original = self._named(fixture.module, name, None)
+            if original is None or original is fixture:
                 continue
-            if self._named(module, name, None) is not there or self._is_fed_otherwise(there, module, depth + 1):
+            if self._named(module, name, None) is not original or self._is_fed_otherwise(original, module, depth + 1):
                 return True
         return False
 
@@ -63,17 +63,17 @@ class Fixtures:
         return self._known[key]
 
     def _find(self, module: Module, name: str) -> Function | None:
-        found = self._in(module, name)
-        if found is not None:
-            return found
+        fixture = self._in(module, name)
+        if fixture is not None:
+            return fixture
         folder = module.path.rpartition("/")[0]
-        known = self._program.places
+        places = self._program.places
         while True:
             path = f"{folder}/conftest.py" if folder else "conftest.py"
-            if path in known and path != module.path:
-                found = self._in(self._program.module(path), name)
-                if found is not None:
-                    return found
+            if path in places and path != module.path:
+                fixture = self._in(self._program.module(path), name)
+                if fixture is not None:
+                    return fixture
             if not folder:
                 return None
             folder = folder.rpartition("/")[0]

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from troth.analysis.semantics.infer.evaluator import BUILTIN_FUNCTIONS
-from troth.analysis.semantics.infer.flow_insensitive import OpenError, Variables
 from troth.analysis.semantics.infer.identity_functions import gives_back
 from troth.analysis.semantics.symbols import Function
 from troth.analysis.semantics.values import Builtin, ClassObject, External, FunctionValue, members_of
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from troth.analysis.semantics.symbols import Class
     from troth.analysis.semantics.values import Value
 
-__all__ = ["Glance", "binds", "node_of"]
+__all__ = ["Glance"]
 
 _NOWHERE = (0, 0, 0, 0)
 _UNNAMED = frozenset({"?", "[]", "()", ""})
@@ -37,17 +36,16 @@ class Glance:
         self._program = program
         self._seen: MutableMapping[tuple[object, str], Value | None] = program.answers()
         self._made: MutableMapping[tuple[Function, str], Value | None] = program.answers()
-        self._last: Variables | None = None
 
     def scope(self, function: Function, callee: str) -> object | None:
         """Where the first name of `callee` gets its meaning; None where only a walk can tell."""
-        root, _, rest = callee.partition(".")
+        root, _, tail = callee.partition(".")
         if root in _UNNAMED:
             return None
         owner = _owner(function)
-        if owner is not None and owner[0] == root and rest:
+        if owner is not None and owner[0] == root and tail:
             return owner[1]
-        holder = _variable(function, root) if rest else None
+        holder = _variable(function, root) if tail else None
         if holder is not None and not _is_rooted(holder, root):
             return None
         if holder is not None and self._held(holder, root) is None and self._is_told_by_more(holder, root):
@@ -55,25 +53,14 @@ class Glance:
         if root in function.params or holder is not None:
             # What a parameter or a variable is, a function that asks finds out itself.
             return None if "isinstance" in function.facts.calls else function
-        if root in function.module.bindings and not binds(function, root):
+        if root in function.module.bindings and not _binds(function, root):
             return function.module
         return None
 
     def alternatives(self, function: Function, callee: str) -> tuple[Value | None, ...] | None:
         """What `callee` may stand for in the function, whichever way it runs; None where only a walk can tell."""
         scope = self.scope(function, callee)
-        if scope is not None:
-            return members_of(self.value(function, callee, scope))
-        return self.held(function, callee)
-
-    def held(self, function: Function, written: str) -> tuple[Value | None, ...] | None:
-        """The same of a variable, or of an attribute of one."""
-        if written.partition(".")[0] in _UNNAMED:
-            return None
-        try:
-            return members_of(self.variables(function).value(node_of(written)))
-        except (OpenError, RecursionError):
-            return None
+        return None if scope is None else members_of(self.value(function, callee, scope))
 
     def may_call(self, function: Function, names: Collection[str], wanted: Collection[Function]) -> bool:
         """Whether a callee of these last names is one of the wanted functions, or only a walk can tell."""
@@ -82,26 +69,18 @@ class Glance:
             if text.rpartition(".")[2] in names:
                 members = self.alternatives(function, text)
                 if members is None or not all(
-                    isinstance(one, FunctionValue | External | ClassObject) for one in members
+                    isinstance(member, FunctionValue | External | ClassObject) for member in members
                 ):
                     return True
-                if any(isinstance(one, FunctionValue) and one.function in wanted for one in members):
+                if any(isinstance(member, FunctionValue) and member.function in wanted for member in members):
                     return True
         return False
-
-    def variables(self, function: Function) -> Variables:
-        """What the variables of the function may hold; of the function that was asked for last it is kept."""
-        if self._program.reads is not None:
-            return Variables(self._program, function)  # whoever asks is noted for what he reads
-        if self._last is None or self._last.function is not function:
-            self._last = Variables(self._program, function)
-        return self._last
 
     def value(self, function: Function, callee: str, scope: object) -> Value | None:
         """What `callee` stands for in that `scope` of the function."""
         key = (scope, callee)
         if key not in self._seen:
-            self._seen[key] = self._look(function, callee, node_of(callee))
+            self._seen[key] = self._look(function, callee, _node_of(callee))
         return self._seen[key]
 
     def _look(self, function: Function, callee: str, node: Node) -> Value | None:
@@ -123,7 +102,7 @@ class Glance:
             origin = function.origins[name]
             if origin.endswith("()"):
                 how, _, callee = origin.removesuffix("()").rpartition(" ")
-                node: Node = ("call", node_of(callee), (), (), _NOWHERE)
+                node: Node = ("call", _node_of(callee), (), (), _NOWHERE)
                 if how == "await":
                     node = ("await", node, _NOWHERE)
                 elif how:
@@ -139,20 +118,20 @@ class Glance:
         callee = origin.removesuffix("()").rpartition(" ")[2]
         if "with " in origin or callee.rpartition(".")[2] in _BY_ARGUMENTS:
             return True
-        called = self._look(function, callee, node_of(callee))
+        called = self._look(function, callee, _node_of(callee))
         return any(
-            isinstance(one, FunctionValue)
-            and isinstance(one.function, Function)
-            and gives_back(self._program, one.function)
-            for one in members_of(called)
+            isinstance(member, FunctionValue)
+            and isinstance(member.function, Function)
+            and gives_back(self._program, member.function)
+            for member in members_of(called)
         )
 
 
-def node_of(callee: str) -> Node:
+def _node_of(callee: str) -> Node:
     """A callee as written, with no place."""
-    first, *others = callee.split(".")
+    first, *attributes = callee.split(".")
     node: Node = ("name", first)
-    for name in others:
+    for name in attributes:
         node = ("attr", node, name, _NOWHERE)
     return node
 
@@ -180,10 +159,10 @@ def _is_rooted(function: Function, name: str, depth: int = 0) -> bool:
     holder = _variable(function, root)
     if holder is not None:
         return _is_rooted(holder, root, depth + 1)
-    return binds(function, root) or root in function.module.bindings or root in BUILTIN_FUNCTIONS
+    return _binds(function, root) or root in function.module.bindings or root in BUILTIN_FUNCTIONS
 
 
-def binds(function: Function | None, name: str) -> bool:
+def _binds(function: Function | None, name: str) -> bool:
     """Whether a function, or one around it, has a parameter or a definition of that name."""
     while function is not None:
         if name in function.params or name in function.module.inner(function.index):

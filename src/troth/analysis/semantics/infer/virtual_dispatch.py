@@ -33,14 +33,14 @@ def overridden_otherwise(program: Program, function: Function, receiver: Value |
     """
     if not isinstance(receiver, Instance) or not isinstance(receiver.cls, Class) or function.owner is None:
         return False
-    if not program.evidence.has_shapes(function.name):
+    if not program.counts.has_shapes(function.name):
         return False
     mine = program.effects.of(function)
     is_tested = not asking or is_test(asking)
     for child in program.classes.children(receiver.cls):
         if function.name in child.methods and (is_tested or not is_test(child.module.path)):
-            other = child.module.function(child.methods[function.name][-1])
-            if other is not function and program.effects.of(other) != mine:
+            override = child.module.function(child.methods[function.name][-1])
+            if override is not function and program.effects.of(override) != mine:
                 return True
     return False
 
@@ -49,7 +49,7 @@ def overridden_at_all(program: Program, function: Function, receiver: Value | No
     """Whether the call might run another body than this one."""
     if not isinstance(receiver, Instance) or not isinstance(receiver.cls, Class) or function.owner is None:
         return False
-    if sum(program.evidence.colors(function.name)) == 1:
+    if sum(program.counts.colors(function.name)) == 1:
         return False
     return any(function.name in child.methods for child in program.classes.children(receiver.cls))
 
@@ -64,9 +64,9 @@ def works_otherwise(program: Program, function: Function, receiver: Value | None
         return False
     for callee in function.facts.calls:
         name = callee.removeprefix("self.")
-        if name != callee and program.evidence.has_shapes(name):
-            meant, there = _made_anew(program, function, cls, name)
-            if meant is not None and there is not None and meant.is_async != there.is_async:
+        if name != callee and program.counts.has_shapes(name):
+            meant, defining = _made_anew(program, function, cls, name)
+            if meant is not None and defining is not None and meant.is_async != defining.is_async:
                 return True
     return False
 
@@ -82,8 +82,8 @@ def hands_on_otherwise(program: Program, function: Function, receiver: Value | N
     own = ("name", function.facts.params[0][0])
     for node in returned(function.body()):
         if node[0] == "call" and node[1][0] == "attr" and node[1][1] == own:
-            meant, there = _made_anew(program, function, cls, node[1][2])
-            if meant is not there:
+            meant, defining = _made_anew(program, function, cls, node[1][2])
+            if meant is not defining:
                 return True
     return False
 
@@ -97,12 +97,12 @@ def _below(function: Function, receiver: Value | None) -> Class | None:
 def _made_anew(program: Program, function: Function, cls: Class, name: str) -> tuple[Function | None, Function | None]:
     """The method of that name that objects of `cls` have, and the one that those of the method's own class have."""
     assert function.owner is not None
-    meant, there = (program.classes.holder(one, name) for one in (cls, function.owner))
-    if meant is there:
+    meant, defining = (program.classes.holder(holder_of, name) for holder_of in (cls, function.owner))
+    if meant is defining:
         return None, None
     return (
         None if meant is None else meant.module.function(meant.methods[name][-1]),
-        None if there is None else there.module.function(there.methods[name][-1]),
+        None if defining is None else defining.module.function(defining.methods[name][-1]),
     )
 
 
@@ -110,12 +110,12 @@ def _implementations(program: Program, function: Function, cls: Class | LibraryC
     """The methods of that name in the classes that derive from `cls`, without those that say nothing either."""
     if not isinstance(cls, Class):
         return []
-    found = [
+    methods = [
         child.module.function(child.methods[function.name][-1])
         for child in program.classes.children(cls)
         if function.name in child.methods
     ]
-    return [one for one in found if not one.is_abstract]
+    return [method for method in methods if not method.is_abstract]
 
 
 def async_implementations(program: Program, function: Function, cls: Class | LibraryClass) -> list[Function]:
@@ -123,16 +123,18 @@ def async_implementations(program: Program, function: Function, cls: Class | Lib
 
     One alone may as well be the one that breaks the contract, unless somebody awaits it.
     """
-    others = _implementations(program, function, cls) if function.is_abstract and not _is_made(program, cls) else []
-    if any(program.effects.of(one) != "coroutine" for one in others):
+    implementations = (
+        _implementations(program, function, cls) if function.is_abstract and not _is_made(program, cls) else []
+    )
+    if any(program.effects.of(method) != "coroutine" for method in implementations):
         return []
-    return others if len(others) > 1 or program.evidence.siblings.sites_of(function.name)[0] else []
+    return implementations if len(implementations) > 1 or program.counts.is_awaited(function.name) else []
 
 
 def _is_made(program: Program, cls: Class | LibraryClass) -> bool:
     """Whether somebody makes objects of the class itself: then what says nothing does nothing."""
-    known: MutableMapping[str, bool] = program.answers_to("classes that are made")
-    if cls.name not in known:
+    answers: MutableMapping[str, bool] = program.answers_to("classes that are made")
+    if cls.name not in answers:
         users = program.calling.functions_naming({cls.name})
-        known[cls.name] = any(call.rpartition(".")[2] == cls.name for user in users for call in user.facts.calls)
-    return known[cls.name]
+        answers[cls.name] = any(call.rpartition(".")[2] == cls.name for user in users for call in user.facts.calls)
+    return answers[cls.name]

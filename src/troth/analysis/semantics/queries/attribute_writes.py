@@ -32,9 +32,9 @@ class _Recorder(Flow):
 
 def objects_set(program: Program, function: Function) -> dict[At, Value | None]:
     """The object of each `object.name = …` in `function`, by the place of `object.name`; walked through once."""
-    known: MutableMapping[Function, dict[At, Value | None]] = program.answers_to("objects set")
-    if function not in known:
+    answers: MutableMapping[Function, dict[At, Value | None]] = program.answers_to("objects set")
+    if function not in answers:
         walk = _Recorder(program, function)
         walk.run()
-        known[function] = walk.met
-    return known[function]
+        answers[function] = walk.met
+    return answers[function]

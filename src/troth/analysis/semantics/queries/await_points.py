@@ -34,5 +34,5 @@ def _awaited(body: tuple[Node, ...]) -> Iterator[At | None]:
     for node in walk(body, skip=("lambda",)):
         if node[0] == "await":
             yield node[1][-1] if node[1][0] == "call" else None
-        elif (node[0] in ("for", "with") and node[1]) or (node[0] == "comp" and any(one[0] for one in node[3])):
+        elif (node[0] in ("for", "with") and node[1]) or (node[0] == "comp" and any(clause[0] for clause in node[3])):
             yield None

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from troth.analysis.findings import Reason
 from troth.analysis.incremental.project_queries import part
+from troth.analysis.semantics.infer.call_graph import names_of
 from troth.analysis.semantics.infer.virtual_dispatch import overridden_otherwise
-from troth.analysis.semantics.queries.call_graph import names_of
 from troth.analysis.semantics.queries.unconditional_calls import always_called
 from troth.analysis.semantics.symbols import Function
 from troth.analysis.semantics.values import FunctionValue, members_of
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, MutableMapping
 
     from troth.analysis.facts.model import FileFacts
+    from troth.analysis.semantics.infer.call_graph import Call
     from troth.analysis.semantics.program import Program
-    from troth.analysis.semantics.queries.call_graph import Call
 
 __all__ = ["Chains", "Link", "chains_of", "plain_target"]
 
@@ -47,8 +47,8 @@ class Link(NamedTuple):
     def reasons(self) -> tuple[Reason, ...]:
         """The way in words, one place each."""
         path = self.call.caller.module.path
-        here = Reason(f"`{self.call.caller.qualname}` calls `{self.call.text}`", path, self.call.at[0])
-        return (here,) if self.rest is None else (here, *self.rest.reasons())
+        reason = Reason(f"`{self.call.caller.qualname}` calls `{self.call.text}`", path, self.call.at[0])
+        return (reason,) if self.rest is None else (reason, *self.rest.reasons())
 
 
 def plain_target(call: Call, program: Program | None = None) -> Function | None:
@@ -56,14 +56,14 @@ def plain_target(call: Call, program: Program | None = None) -> Function | None:
 
     With the `program` given, a method that a subclass overrides is nobody's in particular.
     """
-    found = members_of(call.callee)
-    if len(found) != 1 or not isinstance(found[0], FunctionValue):
+    members = members_of(call.callee)
+    if len(members) != 1 or not isinstance(members[0], FunctionValue):
         return None
-    function = found[0].function
+    function = members[0].function
     if (
         program is not None
         and isinstance(function, Function)
-        and overridden_otherwise(program, function, found[0].receiver)
+        and overridden_otherwise(program, function, members[0].receiver)
     ):
         return None
     if not isinstance(function, Function) or function.is_async or function.is_generator or function.facts.decorators:
@@ -129,9 +129,9 @@ class Chains:
 
     @property
     def _imported(self) -> set[str]:
-        said = self._program.said("imported packages")  # asked each time, for whoever notes what is read
+        mentions = self._program.said("imported packages")  # asked each time, for whoever notes what is read
         if self._packages_of_all is None:
-            self._packages_of_all = {package for packages in said.values() for package in packages}
+            self._packages_of_all = {package for packages in mentions.values() for package in packages}
         return self._packages_of_all
 
     def _async_functions(self, calling: Collection[str]) -> Iterator[Function]:
@@ -167,32 +167,34 @@ class Chains:
         for callee in function.facts.calls:
             if callee.rpartition(".")[2] in reaching:
                 meant = _meant(self._program, function, callee)
-                if meant is None or any(one.key in reaching and self._way(one, left) is not None for one in meant):
+                if meant is None or any(
+                    function.key in reaching and self._way(function, left) is not None for function in meant
+                ):
                     return True
         return False
 
     def reach(self) -> set[str]:
         """The plain functions that lead to such a call, as far as can be told at a glance, and their names."""
-        found: set[Function] = set()
+        functions: set[Function] = set()
         todo: list[Function] = []
         for name in sorted({*self._whoever, *self._packages}):
             for function in self._program.index.plain_callers(name):
-                if function not in found and self._may_end(function) and not self._stops(function):
-                    found.add(function)
+                if function not in functions and self._may_end(function) and not self._stops(function):
+                    functions.add(function)
                     todo.append(function)
-        named: set[str] = set()
+        names: set[str] = set()
         while todo:
             target = todo.pop()
             callers = _callers(self._program, target.name)
             calling = callers.of.get(target, [])
-            if target.name not in named:
-                named.add(target.name)
+            if target.name not in names:
+                names.add(target.name)
                 calling = [*calling, *callers.of_some]
             for function in calling:
-                if function not in found and not self._stops(function):
-                    found.add(function)
+                if function not in functions and not self._stops(function):
+                    functions.add(function)
                     todo.append(function)
-        return {one.name for one in found} | {one.key for one in found}
+        return {candidate.name for candidate in functions} | {candidate.key for candidate in functions}
 
     def _way(self, function: Function, left: int) -> Link | None:
         if function in self._ways:
@@ -227,8 +229,8 @@ class _Callers(NamedTuple):
 
 def _callers(program: Program, name: str) -> _Callers:
     """Who calls what of that name; each caller is looked at once, however many functions are called so."""
-    known: MutableMapping[str, _Callers] = program.answers_to("plain callers")
-    if name not in known:
+    answers: MutableMapping[str, _Callers] = program.answers_to("plain callers")
+    if name not in answers:
         callers = _Callers({}, [])
         for function in program.index.plain_callers(name):
             for callee in function.facts.calls:
@@ -237,10 +239,10 @@ def _callers(program: Program, name: str) -> _Callers:
                     if meant is None:
                         callers.of_some.append(function)
                     else:
-                        for one in meant:
-                            callers.of.setdefault(one, []).append(function)
-        known[name] = callers
-    return known[name]
+                        for caller in meant:
+                            callers.of.setdefault(caller, []).append(function)
+        answers[name] = callers
+    return answers[name]
 
 
 def _meant(program: Program, function: Function, callee: str) -> list[Function] | None:
@@ -249,22 +251,22 @@ def _meant(program: Program, function: Function, callee: str) -> list[Function] 
     if scope is None:
         return None
     name = callee.rpartition(".")[2]
-    found = [
-        one.function
-        for one in members_of(program.glance.value(function, callee, scope))
-        if isinstance(one, FunctionValue)
+    functions = [
+        member.function
+        for member in members_of(program.glance.value(function, callee, scope))
+        if isinstance(member, FunctionValue)
     ]
-    return [one for one in found if isinstance(one, Function) and one.name == name]
+    return [candidate for candidate in functions if isinstance(candidate, Function) and candidate.name == name]
 
 
 @part("imported packages")
 def _packages_in(file: FileFacts) -> frozenset[str]:
-    return frozenset(one.module.partition(".")[0] for one in file.imports if not one.level)
+    return frozenset(imported.module.partition(".")[0] for imported in file.imports if not imported.level)
 
 
 def chains_of(program: Program, kind: str, make: Callable[[], Chains]) -> Chains:
     """Those of a kind, made once for a program: what is found for one file serves the next."""
-    known = program.chains.get(kind)
-    if known is None:
-        known = program.chains[kind] = make()
-    return known
+    answer = program.chains.get(kind)
+    if answer is None:
+        answer = program.chains[kind] = make()
+    return answer

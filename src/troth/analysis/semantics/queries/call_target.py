@@ -49,11 +49,11 @@ def is_unchanged(program: Program, target: object) -> bool:
         return False
     if target.owner is None:
         return True
-    for one in program.classes.order(target.owner):
-        if isinstance(one, LibraryClass):
-            if not one.qualified.startswith(_HARMLESS_BASES):
+    for ancestor in program.classes.order(target.owner):
+        if isinstance(ancestor, LibraryClass):
+            if not ancestor.qualified.startswith(_HARMLESS_BASES):
                 return False
-        elif not isinstance(one, Class) or one.facts.decorators or _has_metaclass(program, one):
+        elif not isinstance(ancestor, Class) or ancestor.facts.decorators or _has_metaclass(program, ancestor):
             return False
     return True
 

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from troth.analysis.facts.model import Node
+    from troth.analysis.semantics.infer.call_graph import Call
     from troth.analysis.semantics.program import Program
-    from troth.analysis.semantics.queries.call_graph import Call
     from troth.analysis.semantics.values import Value
 
 __all__ = ["arguments_of", "calling_gives_nothing_to_await", "calling_makes_a_coroutine", "definition_of"]

@@ -15,7 +15,7 @@ from troth.analysis.facts.nodes import children
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.semantics.evidence.awaited_parameters import asks_for_color, awaited_parameters
 from troth.analysis.semantics.evidence.common_method_names import GENERIC
-from troth.analysis.semantics.queries.call_graph import names_of
+from troth.analysis.semantics.infer.call_graph import names_of
 from troth.analysis.semantics.symbols import Class, Function
 from troth.analysis.semantics.values import ClassObject, FunctionValue, members_of
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from troth.analysis.facts.model import Node
     from troth.analysis.semantics.evidence.awaited_parameters import AwaitedParameter
+    from troth.analysis.semantics.infer.call_graph import Call
     from troth.analysis.semantics.program import Program
-    from troth.analysis.semantics.queries.call_graph import Call
     from troth.analysis.semantics.symbols import Module
     from troth.analysis.semantics.values import Value
 
@@ -54,15 +54,15 @@ def handed(program: Program, functions: Collection[Function]) -> dict[Function, 
     by_name: dict[str, list[Function]] = {}
     for function in functions:
         by_name.setdefault(function.name, []).append(function)
-    found: dict[Function, list[Handed]] = {}
+    by_function: dict[Function, list[Handed]] = {}
     if not by_name:
-        return found
+        return by_function
     for module in map(program.module, program.index.files_mentioning(by_name)):
-        wanted = frozenset(module.mentioned(by_name))
-        for scope, mention in _mentions(module, wanted) if wanted else ():
+        mentioned = frozenset(module.mentioned(by_name))
+        for scope, mention in _mentions(module, mentioned) if mentioned else ():
             for function in _meant(program, module, scope, mention, by_name):
-                found.setdefault(function, []).append(_taken(program, scope, mention, function))
-    return found
+                by_function.setdefault(function, []).append(_taken(program, scope, mention, function))
+    return by_function
 
 
 def _mentions(module: Module, wanted: frozenset[str]) -> Iterator[tuple[Function | None, _Mention]]:
@@ -213,27 +213,33 @@ def _meant(
     candidates = by_name[name]
     if node[0] == "attr" and node[1][0] == "classref":
         owner = module.cls(node[1][1])
-        return [one for one in candidates if one.owner is owner]
+        return [candidate for candidate in candidates if candidate.owner is owner]
     value = _value(program, module, scope, mention)
-    known = [one.function for one in members_of(value) if isinstance(one, FunctionValue)]
-    if known and len(known) == len(members_of(value)):
-        return [one for one in candidates if any(_is_of_family(program, one, other) for other in known)]
-    if value is not None and not known:
+    functions = [member.function for member in members_of(value) if isinstance(member, FunctionValue)]
+    if functions and len(functions) == len(members_of(value)):
+        return [
+            candidate
+            for candidate in candidates
+            if any(_is_of_family(program, candidate, value) for value in functions)
+        ]
+    if value is not None and not functions:
         return []
     if node[0] == "name":
-        return [one for one in candidates if one.owner is None and _is_visible(one, module, scope)]
+        return [
+            candidate for candidate in candidates if candidate.owner is None and _is_visible(candidate, module, scope)
+        ]
     if name in GENERIC or program.index.is_data(name):
         return []  # on an object of unknown kind it hardly means ours, nor what classes keep data under
-    return [one for one in candidates if one.owner is not None]
+    return [candidate for candidate in candidates if candidate.owner is not None]
 
 
 def _value(program: Program, module: Module, scope: Function | None, mention: _Mention) -> Value | None:
     value = program.static(module, scope).value(mention.node)
     if value is None and mention.call is not None and scope is not None:
         call = _call_at(program, scope, mention.call)
-        for slot, node, given in _arguments(call) if call is not None else ():
+        for slot, node, argument in _arguments(call) if call is not None else ():
             if slot == mention.slot and node == mention.node:
-                return given
+                return argument
     return value
 
 
@@ -290,11 +296,11 @@ def _is_double(function: Function) -> bool:
 
 def _never_waits(program: Program, target: Function, parameter: str) -> bool:
     """Whether all that the parameter is given in the project are functions that never wait."""
-    known: MutableMapping[tuple[Function, str], bool] = program.answers_to("idle slots")
+    answers: MutableMapping[tuple[Function, str], bool] = program.answers_to("idle slots")
     key = (target, parameter)
-    if key not in known:
+    if key not in answers:
         name = target.owner.name if target.name == "__init__" and target.owner is not None else target.name
-        known[key] = all(
+        answers[key] = all(
             isinstance(value, FunctionValue)
             and isinstance(value.function, Function)
             and value.function.is_async
@@ -303,7 +309,7 @@ def _never_waits(program: Program, target: Function, parameter: str) -> bool:
             for call in program.calling.of(caller)
             for value in _given_to(program, call, target, parameter)
         )
-    return known[key]
+    return answers[key]
 
 
 def _given_to(program: Program, call: Call, target: Function, parameter: str) -> Iterator[Value | None]:
@@ -343,17 +349,17 @@ def _all_ask(program: Program, call: Call) -> bool:
     if call.callee is not None:
         return False
     name = call.text.rpartition(".")[2]
-    named = program.calling.functions_named(name)
-    return bool(named) and all(map(asks_for_color, named))
+    namesakes = program.calling.functions_named(name)
+    return bool(namesakes) and all(map(asks_for_color, namesakes))
 
 
 def _call_at(program: Program, scope: Function, node: Node) -> Call | None:
-    return next((one for one in program.calling.of(scope) if one.at == node[-1]), None)
+    return next((call for call in program.calling.of(scope) if call.at == node[-1]), None)
 
 
 def _arguments(call: Call) -> Iterator[tuple[str, Node, Value | None]]:
-    given = iter(call.given)
+    values = iter(call.given)
     for position, node in enumerate(call.node[2]):
-        yield str(position), node, next(given, (None, None))[1]
+        yield str(position), node, next(values, (None, None))[1]
     for keyword, node in call.node[3]:
-        yield keyword or "", node, next(given, (None, None))[1]
+        yield keyword or "", node, next(values, (None, None))[1]

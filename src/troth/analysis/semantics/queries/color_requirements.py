@@ -5,16 +5,17 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from troth.analysis.facts.names import decorator_name, last_name
+from troth.analysis.facts.names import decorator_name
 from troth.analysis.incremental.project_queries import part
 from troth.analysis.knowledge.semantics import semantics
+from troth.analysis.semantics.infer.classes import is_protocol, says_protocol
+from troth.analysis.semantics.infer.never_awaitable import keeps_color
 from troth.analysis.semantics.resolve import library
 from troth.analysis.semantics.resolve.library import LibraryClass
 from troth.analysis.semantics.symbols import Class, Function
-from troth.analysis.semantics.values import FunctionValue
 
 if TYPE_CHECKING:
-    from troth.analysis.facts.model import ClassFacts, FileFacts, Node
+    from troth.analysis.facts.model import FileFacts, Node
     from troth.analysis.semantics.program import Program
 
 __all__ = ["is_harmless", "is_protocol", "is_required", "keeps_color", "says_protocol"]
@@ -27,7 +28,9 @@ def is_required(program: Program, function: Function) -> bool:
     name = function.name
     if name.startswith("__") and name.endswith("__"):
         return True
-    if name.startswith("test") or any(not is_harmless(program, function, one) for one in function.facts.decorators):
+    if name.startswith("test") or any(
+        not is_harmless(program, function, decorator) for decorator in function.facts.decorators
+    ):
         return True
     if function.owner is not None:
         return _asked_for_by_base(program, function, function.owner)
@@ -37,7 +40,7 @@ def is_required(program: Program, function: Function) -> bool:
         return True
     file = function.module.path.rpartition("/")[2]
     hooks = semantics().module_hooks
-    return any(name in hook.names and any(fnmatchcase(file, one) for one in hook.files) for hook in hooks)
+    return any(name in hook.names and any(fnmatchcase(file, pattern) for pattern in hook.files) for hook in hooks)
 
 
 def is_harmless(program: Program, function: Function, decorator: Node) -> bool:
@@ -45,24 +48,6 @@ def is_harmless(program: Program, function: Function, decorator: Node) -> bool:
     if decorator_name(decorator) in _HARMLESS:
         return True
     return keeps_color(program, function, decorator)
-
-
-def keeps_color(program: Program, function: Function, decorator: Node) -> bool:
-    """Whether a library is known to have a decorator that leaves the color of a function alone."""
-    value = program.effects.decorator(function, decorator)
-    if isinstance(value, FunctionValue) and not isinstance(value.function, Function):
-        return semantics().decorators.get(value.function.qualname) == "keeps"
-    return False
-
-
-def is_protocol(cls: Class) -> bool:
-    """Whether the class says of itself that it is one."""
-    return says_protocol(cls.facts)
-
-
-def says_protocol(facts: ClassFacts) -> bool:
-    """The same, of its facts alone."""
-    return any(last_name(base[1] if base[0] == "index" else base) == "Protocol" for base in facts.bases)
 
 
 def _asked_for_by_base(program: Program, function: Function, owner: Class) -> bool:
@@ -90,7 +75,7 @@ def _asks(base: Class, name: str) -> bool:
 
 def _protocols(program: Program) -> list[frozenset[str]]:
     """The method names of each Protocol of the project: a class that has them all may be used for it."""
-    return [methods for found in program.said("protocols").values() for methods in found]
+    return [methods for protocols in program.said("protocols").values() for methods in protocols]
 
 
 @part("protocols")

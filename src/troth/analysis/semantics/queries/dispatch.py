@@ -15,8 +15,8 @@ from troth.analysis.semantics.values import FunctionValue, members_of
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, MutableMapping
 
+    from troth.analysis.semantics.infer.call_graph import Call
     from troth.analysis.semantics.program import Program
-    from troth.analysis.semantics.queries.call_graph import Call
     from troth.analysis.semantics.symbols import Module
 
 __all__ = ["Dispatcher", "dispatchers", "dispatchers_in", "dispatchers_of", "picked_in"]
@@ -33,7 +33,7 @@ class Dispatcher(NamedTuple):
 
 def dispatchers(program: Program) -> tuple[Dispatcher, ...]:
     """All of them, worked out once for a program."""
-    return tuple(one for module in program.own_modules() for one in dispatchers_in(program, module))
+    return tuple(dispatcher for module in program.own_modules() for dispatcher in dispatchers_in(program, module))
 
 
 def dispatchers_of(program: Program, functions: Collection[Function]) -> tuple[Dispatcher, ...]:
@@ -41,47 +41,49 @@ def dispatchers_of(program: Program, functions: Collection[Function]) -> tuple[D
     if not functions:
         return ()
     by_name = picking(program)
-    paths = {path for name in {one.name for one in functions} for path in by_name.get(name, ())}
-    wanted = set(functions)
+    paths = {path for name in {function.name for function in functions} for path in by_name.get(name, ())}
+    targets = set(functions)
     return tuple(
-        one
+        dispatcher
         for path in sorted(paths, key=program.places.__getitem__)
-        for one in dispatchers_in(program, program.module(path))
-        if not wanted.isdisjoint(one.handlers)
+        for dispatcher in dispatchers_in(program, program.module(path))
+        if not targets.isdisjoint(dispatcher.handlers)
     )
 
 
 def picking(program: Program) -> Mapping[str, list[str]]:
     """The files with dispatchers, by the names of what these pick."""
-    known = program.picking
-    if known is None:
-        known = {}
+    picking = program.picking
+    if picking is None:
+        picking = {}
         with program.aside():
             for path in program.paths:
                 for name in picked_in(program, path):
-                    known.setdefault(name, []).append(path)
+                    picking.setdefault(name, []).append(path)
         if program.reads is not None:
-            known = Table(program.reads, "picked", known)
-        program.picking = known
-    return known
+            picking = Table(program.reads, "picked", picking)
+        program.picking = picking
+    return picking
 
 
 def picked_in(program: Program, path: str) -> frozenset[str]:
     """The names of what the dispatchers of a file pick."""
-    known = program.picked.get(path)
-    if known is None:
+    answer = program.picked.get(path)
+    if answer is None:
         with program.aside():
-            here = dispatchers_in(program, program.module(path))
-        known = program.picked[path] = frozenset(handler.name for one in here for handler in one.handlers)
-    return known
+            dispatchers = dispatchers_in(program, program.module(path))
+        answer = program.picked[path] = frozenset(
+            handler.name for dispatcher in dispatchers for handler in dispatcher.handlers
+        )
+    return answer
 
 
 def dispatchers_in(program: Program, module: Module) -> tuple[Dispatcher, ...]:
     """Those that stand in one file."""
-    known: MutableMapping[Module, tuple[Dispatcher, ...]] = program.answers_to("dispatchers")
-    if module not in known:
-        known[module] = tuple(_find(program, module))
-    return known[module]
+    answers: MutableMapping[Module, tuple[Dispatcher, ...]] = program.answers_to("dispatchers")
+    if module not in answers:
+        answers[module] = tuple(_find(program, module))
+    return answers[module]
 
 
 def _find(program: Program, module: Module) -> Iterator[Dispatcher]:
@@ -121,9 +123,9 @@ def _could_pick(callee: str, function: Function) -> bool:
 def _own_functions(call: Call) -> Iterator[Function]:
     if call.node[1][0] == "attr":
         return  # a method call whose receiver may be of several classes
-    for one in members_of(call.callee):
-        if isinstance(one, FunctionValue) and isinstance(one.function, Function):
-            yield one.function
+    for member in members_of(call.callee):
+        if isinstance(member, FunctionValue) and isinstance(member.function, Function):
+            yield member.function
 
 
 def _by_parts(program: Program, function: Function) -> Iterator[Function]:
@@ -132,12 +134,14 @@ def _by_parts(program: Program, function: Function) -> Iterator[Function]:
     if owner is None or not function.facts.params:
         return
     text = program.text(function.module.path).cut(*function.facts.at)
-    for found in NAME_BY_PARTS.finditer(text):
-        prefix, suffix = found["prefix"], found["suffix"]
-        if found["base"] != function.facts.params[0][0] or not (prefix or suffix):
+    for match in NAME_BY_PARTS.finditer(text):
+        prefix, suffix = match["prefix"], match["suffix"]
+        if match["base"] != function.facts.params[0][0] or not (prefix or suffix):
             continue
         classes = [
-            one for one in (*program.classes.order(owner), *program.classes.children(owner)) if isinstance(one, Class)
+            ancestor
+            for ancestor in (*program.classes.order(owner), *program.classes.children(owner))
+            if isinstance(ancestor, Class)
         ]
         for cls in classes:
             for name, indexes in cls.methods.items():

@@ -41,15 +41,15 @@ class DroppedCallback(NamedTuple):
 
 def takers_of_callbacks(program: Program) -> frozenset[str]:
     """The names of functions and classes that may call what they are given, as far as one file can tell."""
-    known: MutableMapping[str, frozenset[str]] = program.answers_to("takers of callbacks")
-    if "" not in known:
-        known[""] = frozenset().union(*program.said("takers of callbacks").values())
-    return known[""]
+    answers: MutableMapping[str, frozenset[str]] = program.answers_to("takers of callbacks")
+    if "" not in answers:
+        answers[""] = frozenset().union(*program.said("takers of callbacks").values())
+    return answers[""]
 
 
 @part("takers of callbacks")
 def _takers(file: FileFacts) -> frozenset[str]:
-    found: set[str] = set()
+    names: set[str] = set()
     storing = {
         (index, value[1])
         for c in file.classes
@@ -63,17 +63,17 @@ def _takers(file: FileFacts) -> frozenset[str]:
         takes = not params.isdisjoint(facts.calls) or any((index, name) in storing for name in params)
         if takes or any(callee.rpartition(".")[2] in _PUTTING and "." in callee for callee in facts.calls):
             is_init = facts.name == "__init__" and facts.owner >= 0
-            found.add(file.classes[facts.owner].name if is_init else facts.name)
-    return frozenset(found)
+            names.add(file.classes[facts.owner].name if is_init else facts.name)
+    return frozenset(names)
 
 
 def dropped_callbacks(program: Program, function: Function) -> dict[str, DroppedCallback]:
     """Those of `function` by their names, worked out once."""
-    known: MutableMapping[Function, dict[str, DroppedCallback]] = program.answers_to("dropped callbacks")
-    found = known.get(function)
-    if found is None:
-        found = known[function] = {one.name: one for one in _find(program, function)}
-    return found
+    answers: MutableMapping[Function, dict[str, DroppedCallback]] = program.answers_to("dropped callbacks")
+    answer = answers.get(function)
+    if answer is None:
+        answer = answers[function] = {callback.name: callback for callback in _find(program, function)}
+    return answer
 
 
 def _find(program: Program, function: Function) -> Iterator[DroppedCallback]:
@@ -99,16 +99,16 @@ def _find(program: Program, function: Function) -> Iterator[DroppedCallback]:
 
 
 def _inside(function: Function) -> Iterator[tuple[Node, ...]]:
-    for found in function.module.inner(function.index).values():
-        for one in found:
-            if not isinstance(one, Class):
-                yield one.body()
+    for bindings in function.module.inner(function.index).values():
+        for binding in bindings:
+            if not isinstance(binding, Class):
+                yield binding.body()
 
 
 def _dropped_by_class(program: Program, cls: Class, attribute: str, *, is_collection: bool) -> At | None:
     """Where the class calls in vain what it keeps there; None where anybody may do something else with it."""
     if program.classes.children(cls) or any(
-        isinstance(one, Class) and one is not cls for one in program.classes.order(cls)
+        isinstance(ancestor, Class) and ancestor is not cls for ancestor in program.classes.order(cls)
     ):
         return None
     if any(path != cls.module.path for path in program.index.files_mentioning({attribute})):
@@ -116,16 +116,16 @@ def _dropped_by_class(program: Program, cls: Class, attribute: str, *, is_collec
     methods = {index for indexes in cls.methods.values() for index in indexes}
     dropped: list[At] = []
     for index in range(len(cls.module.facts.functions)):
-        one = cls.module.function(index)
-        around: Function | None = one
+        function = cls.module.function(index)
+        around: Function | None = function
         while around is not None and around.owner is None:
             around = around.parent
         is_own = around is not None and around.index in methods
         receiver = around.facts.params[0][0] if is_own and around is not None and around.facts.params else ""
-        if is_own and asks_for_color(one):
+        if is_own and asks_for_color(function):
             return None
         uses = _Uses(("attr", receiver, attribute), receiver, is_collection=is_collection)
-        uses.read(one.body())
+        uses.read(function.body())
         if uses.is_open:
             return None
         if is_own:
@@ -163,7 +163,7 @@ class _Uses:
         if (kind == "not" or (kind == "compare" and ("const", "None") in node[3])) and self._is_it(node[1]):
             return
         if kind in {"and", "or"} and any(map(self._is_it, node[1][:-1])):
-            self.read([one for one in node[1] if not self._is_it(one)])
+            self.read([target for target in node[1] if not self._is_it(target)])
             self.is_open = self.is_open or self._is_it(node[1][-1])
             return
         if kind == "for" and not node[1] and self.is_collection and self._is_content(node[3]):
@@ -201,16 +201,16 @@ class _Uses:
 
     def _handled(self, call: Node) -> bool:
         """`callable(fn)`, `self.handlers.append(fn)`, and what else is done to the collection as a whole."""
-        callee, given = call[1], call[2]
-        if callee[0] == "name" and callee[1] in _ASKING and len(given) == 1 and self._is_it(given[0]):
+        callee, arguments = call[1], call[2]
+        if callee[0] == "name" and callee[1] in _ASKING and len(arguments) == 1 and self._is_it(arguments[0]):
             return True
         if callee[0] != "attr":
             return False
         if self.is_collection and callee[2] in _HARMLESS and self._is_content(callee[1]):
-            self.read(given)
+            self.read(arguments)
             return True
         attribute = self._own_attribute(callee[1])
-        if callee[2] in _PUTTING and attribute and len(given) == 1 and self._is_it(given[0]) and not call[3]:
+        if callee[2] in _PUTTING and attribute and len(arguments) == 1 and self._is_it(arguments[0]) and not call[3]:
             self.kept[attribute] = True
             return True
         return False

@@ -34,7 +34,7 @@ class IdleOverride(NamedTuple):
 
 def idle_overrides(program: Program) -> Iterator[IdleOverride]:
     """Those in the asked files, the bases' own methods that say nothing included."""
-    seen: dict[Function, tuple[list[Function], int]] = {}
+    by_function: dict[Function, tuple[list[Function], int]] = {}
     for module in map(program.module, program.asked):
         for index, facts in enumerate(module.facts.functions):
             if facts.owner < 0 or facts.flags & 3 != 1 or not program.calling.is_named(facts.name):
@@ -45,9 +45,9 @@ def idle_overrides(program: Program) -> Iterator[IdleOverride]:
             base = _declared(program, function)
             if base is None or is_required(program, base) or not all(map(_is_plain, function.facts.decorators)):
                 continue
-            if base not in seen:
-                seen[base] = _overrides(program, base)
-            idle, every = seen[base]
+            if base not in by_function:
+                by_function[base] = _overrides(program, base)
+            idle, every = by_function[base]
             if len(idle) >= _FEWEST:
                 yield IdleOverride(function, base, len(idle), every)
 
@@ -60,10 +60,14 @@ def _declared(program: Program, function: Function) -> Function | None:
     """The method of the farthest class above, which may be its own, that says what the overrides look like."""
     owner = function.owner
     assert owner is not None
-    above = [one for one in program.classes.order(owner) if isinstance(one, Class) and function.name in one.methods]
+    above = [
+        ancestor
+        for ancestor in program.classes.order(owner)
+        if isinstance(ancestor, Class) and function.name in ancestor.methods
+    ]
     base = above[-1]
     declared = base.module.function(base.methods[function.name][-1])
-    is_its_own = base is owner and not any(function.name in one.methods for one in program.classes.children(base))
+    is_its_own = base is owner and not any(function.name in child.methods for child in program.classes.children(base))
     return None if is_its_own or not declared.is_async or declared.is_generator else declared
 
 
@@ -75,6 +79,6 @@ def _overrides(program: Program, base: Function) -> tuple[list[Function], int]:
         for child in program.classes.children(owner)
         if base.name in child.methods
     ]
-    if any(not one.is_async for one in every):
+    if any(not function.is_async for function in every):
         return [], len(every)  # both colors are taken already
-    return [one for one in every if not one.is_abstract and not one.waits], len(every)
+    return [function for function in every if not function.is_abstract and not function.waits], len(every)

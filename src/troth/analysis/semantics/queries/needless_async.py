@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from troth.analysis.facts.model import At, Node
     from troth.analysis.semantics.evidence.awaited_parameters import AwaitedParameter
+    from troth.analysis.semantics.infer.call_graph import Call
     from troth.analysis.semantics.program import Program
-    from troth.analysis.semantics.queries.call_graph import Call
 
 __all__ = ["Needless", "handed_over", "needless", "of_surfaces", "pulled"]
 
@@ -76,12 +76,12 @@ def needless(program: Program) -> tuple[Needless, ...]:
     """Those in the asked files, worked out once for each walk."""
     if not program.asked:
         return ()
-    known: MutableMapping[tuple[str, ...], tuple[Needless, ...]] = program.answers_to("needless")
+    answers: MutableMapping[tuple[str, ...], tuple[Needless, ...]] = program.answers_to("needless")
     paths = program.paths  # one that waits for such a one in another file is another
-    if paths not in known:
-        known[paths] = tuple(_find(program, paths))
-    asked = frozenset(program.asked)
-    return tuple(one for one in known[paths] if one.function.module.path in asked)
+    if paths not in answers:
+        answers[paths] = tuple(_find(program, paths))
+    paths_asked = frozenset(program.asked)
+    return tuple(finding for finding in answers[paths] if finding.function.module.path in paths_asked)
 
 
 def of_surfaces(program: Program, is_asked_for: Callable[[Class], bool]) -> list[Needless]:
@@ -91,42 +91,44 @@ def of_surfaces(program: Program, is_asked_for: Callable[[Class], bool]) -> list
         if function.owner is not None:
             idle[function.owner].append(function)
     surfaces = [cls for cls in idle if _never_waits(cls) and is_asked_for(cls)]
-    return _freed(program, [one for cls in surfaces for one in idle[cls]], {}, surfaces)
+    return _freed(program, [method for cls in surfaces for method in idle[cls]], {}, surfaces)
 
 
 def pulled(program: Program, handlers: Collection[Function]) -> set[Function]:
     """Those of `handlers` that are async only because a dispatcher awaits whatever it picks."""
-    idle = [one for one in handlers if one.is_async and not one.is_generator and not one.waits]
-    return {one.function for one in _freed(program, idle, {}) if one.is_pulled}
+    idle = [handler for handler in handlers if handler.is_async and not handler.is_generator and not handler.waits]
+    return {finding.function for finding in _freed(program, idle, {}) if finding.is_pulled}
 
 
 def _async_methods(cls: Class) -> list[Function]:
     methods = [cls.module.function(index) for indexes in cls.methods.values() for index in indexes]
-    return [one for one in methods if one.is_async and not one.name.startswith("__")]
+    return [method for method in methods if method.is_async and not method.name.startswith("__")]
 
 
 def _never_waits(cls: Class) -> bool:
     """Whether the class has async methods, at least two of them public, and none of them ever waits."""
     methods = _async_methods(cls)
-    public = sum(not one.name.startswith("_") for one in methods)
-    return public >= _FEWEST and not any(one.is_generator or one.is_abstract or one.waits for one in methods)
+    public = sum(not method.name.startswith("_") for method in methods)
+    return public >= _FEWEST and not any(
+        method.is_generator or method.is_abstract or method.waits for method in methods
+    )
 
 
 def handed_over(program: Program) -> tuple[Function, ...]:
     """Those that are async for nothing but for somebody whom they are handed to, and who may await what they give."""
     idle = _idle(program, program.asked)
     handlers = _handlers(program, idle)
-    candidates = [one for one in idle if one not in handlers and not is_required(program, one)]
+    candidates = [function for function in idle if function not in handlers and not is_required(program, function)]
     families = _families(program, candidates)
     names = mentioned(program, {function.name for function in candidates})
     twins = _with_waiting_twins(program, candidates)
     return tuple(
-        one
-        for one in candidates
-        if one.name in names
-        and one not in twins
-        and not one.is_abstract
-        and not any(other.waits or not other.is_async for other in families[one])
+        candidate
+        for candidate in candidates
+        if candidate.name in names
+        and candidate not in twins
+        and not candidate.is_abstract
+        and not any(relative.waits or not relative.is_async for relative in families[candidate])
     )
 
 
@@ -142,19 +144,19 @@ def _idle(program: Program, paths: Sequence[str]) -> list[Function]:
 
 def _handlers(program: Program, functions: Collection[Function]) -> set[Function]:
     """Those that dispatchers pick."""
-    return {handler for one in dispatchers_of(program, functions) for handler in one.handlers}
+    return {handler for dispatcher in dispatchers_of(program, functions) for handler in dispatcher.handlers}
 
 
 def _find(program: Program, paths: Sequence[str]) -> list[Needless]:
-    found = _freed(program, _idle(program, paths), {})
-    known = {one.function: one for one in found}
+    freed = _freed(program, _idle(program, paths), {})
+    by_function = {finding.function: finding for finding in freed}
     for _ in range(_DEEPEST):
-        following = _waiting_only_for(known)
-        fresh = _freed(program, [one for one in following if one not in known], following)
+        following = _waiting_only_for(by_function)
+        fresh = _freed(program, [function for function in following if function not in by_function], following)
         if not fresh:
             break
-        known.update((one.function, one) for one in fresh)
-    return list(known.values())
+        by_function.update((finding.function, finding) for finding in fresh)
+    return list(by_function.values())
 
 
 def _freed(
@@ -177,59 +179,63 @@ def _freed(
         for handler in dispatcher.handlers:
             pulling[handler].append(dispatcher.call)
     families = _families(program, candidates)
-    twins = _with_waiting_twins(program, [one for one in candidates if one not in pulling])
-    given = handed(program, [one for one in candidates if one not in pulling and one not in twins])
-    found: list[Needless] = []
+    twins = _with_waiting_twins(program, [candidate for candidate in candidates if candidate not in pulling])
+    uses = handed(
+        program, [candidate for candidate in candidates if candidate not in pulling and candidate not in twins]
+    )
+    needless: list[Needless] = []
     free: list[Function] = []
     for function in candidates:
         because = through.get(function, ())
         if _takes_both(program, function):
-            found.append(Needless(function, (), is_sure=False, is_seen=False, through=because))
-        elif any((one.waits and one not in through) or not one.is_async for one in families[function]):
+            needless.append(Needless(function, (), is_sure=False, is_seen=False, through=because))
+        elif any(
+            (relative.waits and relative not in through) or not relative.is_async for relative in families[function]
+        ):
             continue
         elif function in pulling:
             calls = tuple(pulling[function])
-            found.append(Needless(function, calls, is_sure=False, is_pulled=True, through=because))
+            needless.append(Needless(function, calls, is_sure=False, is_pulled=True, through=because))
         elif not function.is_abstract and function not in twins:
-            takers = [one for relative in families[function] for one in given.get(relative, ())]
-            if all(one.need != "unknown" for one in takers):
+            takers = [use for relative in families[function] for use in uses.get(relative, ())]
+            if all(taker.need != "unknown" for taker in takers):
                 free.append(function)
     if surfaces is not None:
         free = _wholly(free, surfaces)
     sites, unknown = _sites(program, {function.name for function in free}, {o for f in free for o in families[f]})
     for function in free:
         family, because = families[function], through.get(function, ())
-        calls = tuple(dict.fromkeys(call for one in family for call in sites.get(one, ())))
+        calls = tuple(dict.fromkeys(call for relative_ in family for call in sites.get(relative_, ())))
         is_awaited = any(call.is_awaited for call in calls)
         if any(not call.is_awaited and _hands_on(program, call, is_awaited=is_awaited) for call in calls):
             continue  # its coroutine goes to somebody who needs one
-        takers = [one for relative in family for one in given.get(relative, ())]
-        slot = next((one.slot for one in takers if one.slot is not None), None)
+        takers = [use for relative in family for use in uses.get(relative, ())]
+        slot = next((taker.slot for taker in takers if taker.slot is not None), None)
         if slot is not None:
-            found.append(Needless(function, calls, is_sure=False, is_pulled=True, slot=slot, through=because))
+            needless.append(Needless(function, calls, is_sure=False, is_pulled=True, slot=slot, through=because))
         elif not calls or takers or any(not call.is_awaited for call in calls):
             if not (function.owner is None and function.parent is None and not calls and _is_entry(function)):
-                found.append(Needless(function, calls, is_sure=False, is_seen=False, through=because))
+                needless.append(Needless(function, calls, is_sure=False, is_seen=False, through=because))
         else:
             closed = function.owner is None or program.classes.is_complete(function.owner)
             sure = closed and len(family) == 1 and not unknown.get(function.name) and not because
-            found.append(Needless(function, calls, sure, through=because))
-    return found
+            needless.append(Needless(function, calls, sure, through=because))
+    return needless
 
 
 def _wholly(functions: list[Function], classes: Collection[Class]) -> list[Function]:
     """Those of `functions` whose class has no other async methods."""
     whole = {cls for cls in classes if set(functions).issuperset(_async_methods(cls))}
-    return [one for one in functions if one.owner in whole]
+    return [function for function in functions if function.owner in whole]
 
 
 def _takes_both(program: Program, function: Function) -> bool:
     """Whether a class above declares the method for either color: `def execute(self) -> None | Awaitable[None]`."""
     bases = program.classes.order(function.owner)[1:] if function.owner is not None else ()
     declared = [
-        one.module.function(one.methods[function.name][-1])
-        for one in bases
-        if isinstance(one, Class) and function.name in one.methods
+        base.module.function(base.methods[function.name][-1])
+        for base in bases
+        if isinstance(base, Class) and function.name in base.methods
     ]
     return bool(declared) and not declared[-1].is_async and _is_either(declared[-1].facts.returns)
 
@@ -255,19 +261,19 @@ def _is_awaitable(annotation: Node) -> bool:
 def _waiting_only_for(freed: dict[Function, Needless]) -> dict[Function, tuple[Function, ...]]:
     """The async functions that wait for nothing but calls of `freed` ones."""
     targets: dict[tuple[Function, At], Function] = {}
-    for one in freed.values():
-        if not one.is_pulled or one.slot is not None:
-            for call in one.awaited:
+    for finding in freed.values():
+        if not finding.is_pulled or finding.slot is not None:
+            for call in finding.awaited:
                 if call.is_awaited and len(members_of(call.callee)) == 1:
-                    targets[call.caller, call.at] = one.function
-    found: dict[Function, tuple[Function, ...]] = {}
+                    targets[call.caller, call.at] = finding.function
+    by_function: dict[Function, tuple[Function, ...]] = {}
     for caller in dict.fromkeys(caller for caller, _ in targets):
         if caller in freed or not caller.is_async or caller.is_generator or not caller.module.own:
             continue
         awaits = awaited_calls(caller)
         if awaits and all((caller, at) in targets for at in awaits):
-            found[caller] = tuple(dict.fromkeys(targets[caller, at] for at in awaits))
-    return found
+            by_function[caller] = tuple(dict.fromkeys(targets[caller, at] for at in awaits))
+    return by_function
 
 
 def _hands_on(program: Program, call: Call, *, is_awaited: bool) -> bool:
@@ -281,7 +287,7 @@ def _hands_on(program: Program, call: Call, *, is_awaited: bool) -> bool:
     if is_awaited and call.caller.is_async and around[0] in {"return", "yield"}:
         return False
     if around[0] == "call":
-        taker = next((one for one in program.calling.of(call.caller) if one.at == around[-1]), None)
+        taker = next((call_ for call_ in program.calling.of(call.caller) if call_.at == around[-1]), None)
         last = taker.text.rpartition(".")[2] if taker is not None else ""
         is_run = last in _RUNNING or (_RUNS_HERE.match(last) is not None and not call.caller.is_async)
         return not (is_run or (taker is not None and isinstance(taker.callee, ClassObject)))
@@ -293,9 +299,9 @@ def _around(nodes: Iterable[Node], wanted: Node, parent: Node) -> Node | None:
     for node in nodes:
         if node == wanted:
             return parent
-        found = _around(children(node), wanted, node if node[0] in _TELLING else parent)
-        if found is not None:
-            return found
+        around = _around(children(node), wanted, node if node[0] in _TELLING else parent)
+        if around is not None:
+            return around
     return None
 
 
@@ -322,16 +328,18 @@ def _families(program: Program, functions: list[Function]) -> dict[Function, lis
                 continue
             related[cls] = None
             todo += [
-                one for one in program.classes.order(cls) if isinstance(one, Class) and function.name in one.methods
+                ancestor
+                for ancestor in program.classes.order(cls)
+                if isinstance(ancestor, Class) and function.name in ancestor.methods
             ]
-            todo += [one for one in program.classes.children(cls) if function.name in one.methods]
+            todo += [child for child in program.classes.children(cls) if function.name in child.methods]
         family = [
             cls.module.function(index)
             for cls in related
             if function.name in cls.methods
             for index in cls.methods[function.name]
         ]
-        result[function] = [one for one in family if not one.is_abstract] or [function]
+        result[function] = [relative for relative in family if not relative.is_abstract] or [function]
     return result
 
 
@@ -340,14 +348,14 @@ def _with_waiting_twins(program: Program, functions: list[Function]) -> set[Func
     names = {function.name for function in functions if function.owner is not None}
     waiting: dict[str, list[Class]] = defaultdict(list)
     for name in names:
-        for one in program.calling.functions_named(name):
-            if one.owner is not None and one.waits:
-                waiting[name].append(one.owner)
+        for namesake in program.calling.functions_named(name):
+            if namesake.owner is not None and namesake.waits:
+                waiting[name].append(namesake.owner)
     return {
         function
         for function in functions
         if function.owner is not None
-        and any(_is_of_one_shape(program, function.owner, other) for other in waiting[function.name])
+        and any(_is_of_one_shape(program, function.owner, cls) for cls in waiting[function.name])
     }
 
 
@@ -380,7 +388,7 @@ def _sites(
             last = call.text.rpartition(".")[2]
             if last not in names:
                 continue
-            targets = [one.function for one in members_of(call.callee) if isinstance(one, FunctionValue)]
+            targets = [member.function for member in members_of(call.callee) if isinstance(member, FunctionValue)]
             for target in targets:
                 if isinstance(target, Function):
                     sites[target].append(call)

@@ -9,7 +9,8 @@ from troth.analysis.facts.names import last_name
 from troth.analysis.facts.nodes import of_kind, words_of
 from troth.analysis.findings import Reason
 from troth.analysis.incremental.project_queries import part
-from troth.analysis.semantics.evidence.color_checks import ASKS_FOR_FUNCTION
+from troth.analysis.semantics.infer.awaitables_in_value import promises
+from troth.analysis.semantics.infer.color_checks import ASKS_FOR_FUNCTION
 from troth.analysis.semantics.infer.evaluator import BUILTIN_FUNCTIONS
 from troth.analysis.semantics.infer.never_awaitable import is_harmless, is_no_promise
 from troth.analysis.semantics.resolve import library
@@ -30,15 +31,14 @@ from troth.analysis.semantics.values import (
     members_of,
 )
 from troth.analysis.semantics.walk.awaitable_states import LOCKS_OF_THREADS
-from troth.analysis.semantics.walk.awaitables_in_value import promises
 from troth.analysis.semantics.walk.reasons import article
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, MutableMapping
 
     from troth.analysis.facts.model import FileFacts, Node
+    from troth.analysis.semantics.incident import Operand
     from troth.analysis.semantics.program import Program
-    from troth.analysis.semantics.walk.incident import Operand
 
 __all__ = ["Refusal", "refused"]
 
@@ -115,13 +115,13 @@ def _is_worth_a_look(program: Program, function: Function, hows: tuple[str, ...]
     if program.has_walked(function):
         return True
     facts = function.facts
-    for taken in facts.taken:
-        how, _, what = taken.partition(" ")
-        if what and _TAKEN[how] in hows and _may_be_refused(program, function, what):
+    for name in facts.taken:
+        how, _, callee_name = name.partition(" ")
+        if callee_name and _TAKEN[how] in hows and _may_be_refused(program, function, callee_name):
             return True
     for callee in facts.awaited:
-        how, _, what = callee.rpartition(" ")
-        if (_TAKEN[how] if how else "await") in hows and _may_refuse(program, function, what):
+        how, _, callee_name = callee.rpartition(" ")
+        if (_TAKEN[how] if how else "await") in hows and _may_refuse(program, function, callee_name):
             return True
     return False
 
@@ -139,21 +139,21 @@ def _may_be_refused(program: Program, function: Function, what: str) -> bool:
 
 
 def _plain_attributes(program: Program) -> frozenset[str]:
-    known: MutableMapping[str, frozenset[str]] = program.answers_to("plain attributes")
-    if "" not in known:
-        known[""] = frozenset().union(*program.said("plain attributes").values())
-    return known[""]
+    answers: MutableMapping[str, frozenset[str]] = program.answers_to("plain attributes")
+    if "" not in answers:
+        answers[""] = frozenset().union(*program.said("plain attributes").values())
+    return answers[""]
 
 
 @part("plain attributes")
 def _hold_plain_things(file: FileFacts) -> frozenset[str]:
     """The attributes that may hold something else than an awaitable: by a value, an annotation or a plain property."""
-    found = {f.name for f in file.functions if f.owner >= 0 and not f.flags & ASYNC}
+    names = {f.name for f in file.functions if f.owner >= 0 and not f.flags & ASYNC}
     for c in file.classes:
-        found.update(name for name, _, annotation, value in c.self_attributes if annotation or _is_plain_node(value))
-        found.update(name for name, _ in c.annotations)
-        found.update(name for name, value in c.values if _is_plain_node(value))
-    return frozenset(found)
+        names.update(name for name, _, annotation, value in c.self_attributes if annotation or _is_plain_node(value))
+        names.update(name for name, _ in c.annotations)
+        names.update(name for name, value in c.values if _is_plain_node(value))
+    return frozenset(names)
 
 
 def _is_plain_node(value: Node | None) -> bool:
@@ -167,11 +167,11 @@ def _is_plain_node(value: Node | None) -> bool:
 
 def _may_refuse(program: Program, function: Function, callee: str) -> bool:
     """Whether what a callee gives may be something that no async operation takes."""
-    root, _, rest = callee.partition(".")
-    if not rest and root in BUILTIN_FUNCTIONS:
+    root, _, tail = callee.partition(".")
+    if not tail and root in BUILTIN_FUNCTIONS:
         return True
-    found = program.glance.alternatives(function, callee) if root not in {"?", "[]", "()", ""} else None
-    return found is not None and all(_makes_plain(program, one) for one in found)
+    alternatives = program.glance.alternatives(function, callee) if root not in {"?", "[]", "()", ""} else None
+    return alternatives is not None and all(_makes_plain(program, alternative) for alternative in alternatives)
 
 
 def _makes_plain(program: Program, value: Value | None) -> bool:
@@ -192,18 +192,18 @@ def _judged(program: Program, function: Function, operand: Operand) -> Refusal |
     if any(_may_give_more(program, operand, giver) for giver in _givers(program, function, operand.node)):
         return None
     members = members_of(operand.value)
-    found: list[Refusal] = []
+    refusals: list[Refusal] = []
     for member in members:
-        one = _one(program, function, operand, member)
-        if one is None:
+        refusal = _one(program, function, operand, member)
+        if refusal is None:
             return None
-        found.append(one)
-    first = found[0]
-    if len(found) == 1:
+        refusals.append(refusal)
+    first = refusals[0]
+    if len(refusals) == 1:
         return first
-    what = " or ".join(dict.fromkeys(one.what for one in found))
-    reasons = tuple(dict.fromkeys(reason for one in found for reason in one.reasons))
-    return first._replace(what=what, reasons=reasons, sure=all(one.sure for one in found))
+    phrase = " or ".join(dict.fromkeys(refusal.what for refusal in refusals))
+    reasons = tuple(dict.fromkeys(reason for refusal in refusals for reason in refusal.reasons))
+    return first._replace(what=phrase, reasons=reasons, sure=all(refusal.sure for refusal in refusals))
 
 
 def _is_anew_below(program: Program, operand: Operand) -> bool:
@@ -211,9 +211,9 @@ def _is_anew_below(program: Program, operand: Operand) -> bool:
     name = operand.node[2]
     return any(
         name in child.methods or name in child.values or name in child.annotations
-        for one in members_of(operand.base)
-        if isinstance(one, Instance) and isinstance(one.cls, Class)
-        for child in program.classes.children(one.cls)
+        for member in members_of(operand.base)
+        if isinstance(member, Instance) and isinstance(member.cls, Class)
+        for child in program.classes.children(member.cls)
     )
 
 
@@ -221,9 +221,9 @@ def _givers(program: Program, function: Function, node: Node) -> list[Value | No
     """The callees that give the operand, on the spot or by way of the variable that holds it."""
     nodes = [node]
     if node[0] == "name":
-        nodes = [one[2] for one in of_kind(function.body(), "assign") if node in one[1]]
-    calls = [one[1] if one[0] == "await" else one for one in nodes]
-    places = {one[4] for one in calls if one[0] == "call"}
+        nodes = [statement[2] for statement in of_kind(function.body(), "assign") if node in statement[1]]
+    calls = [node[1] if node[0] == "await" else node for node in nodes]
+    places = {call[4] for call in calls if call[0] == "call"}
     return [call.callee for call in program.calling.of(function) if call.at in places] if places else []
 
 
@@ -237,11 +237,11 @@ def _may_give_more(program: Program, operand: Operand, giver: Value | None) -> b
         return isinstance(giver, FunctionValue) and operand.how == "await" and operand.node[0] == "call"
     if operand.how == "await" and operand.node[0] == "call" and program.effects.of(called) != "context":
         return True  # what a plain function gives is judged with the function
-    if called.owner is not None and not called.is_async and program.evidence.colors(called.name)[0]:
+    if called.owner is not None and not called.is_async and program.counts.colors(called.name)[0]:
         return True
     if called.facts.returns is None or called.is_abstract:
         return False
-    return not all(type(one) in _RESULTS for one in members_of(program.inferred(called)))
+    return not all(type(member) in _RESULTS for member in members_of(program.inferred(called)))
 
 
 def _one(program: Program, function: Function, operand: Operand, value: Value | None) -> Refusal | None:
@@ -258,17 +258,17 @@ def _one(program: Program, function: Function, operand: Operand, value: Value | 
             return None  # what a call gives is judged with its callee
         if how == "async for" and _is_loosely_declared(program, function, operand):
             return None
-        what = {"context": "a plain context manager", "iterator": "a plain iterator"}.get(
+        answer = {"context": "a plain context manager", "iterator": "a plain iterator"}.get(
             name, f"{article(name)} `{name}`"
         )
         holds = how == "await" and any(True for _ in promises(value))
-        return Refusal(function, operand, what, _because(program, function, operand, what), operand.sure, holds)
+        return Refusal(function, operand, answer, _because(program, function, operand, answer), operand.sure, holds)
     if isinstance(value, Instance):
         return _object(program, function, operand, value)
     if isinstance(value, External) and value.path in LOCKS_OF_THREADS:
-        made = value.path.removesuffix("()")
-        reason = Reason(f"`{made}` makes a lock of threads, which has no `{_DUNDERS[how]}`")
-        return Refusal(function, operand, f"a `{made}`", (reason,), operand.sure)
+        maker_path = value.path.removesuffix("()")
+        reason = Reason(f"`{maker_path}` makes a lock of threads, which has no `{_DUNDERS[how]}`")
+        return Refusal(function, operand, f"a `{maker_path}`", (reason,), operand.sure)
     if isinstance(value, FunctionValue) and how == "await" and node[0] != "call":
         return _uncalled(program, function, operand, value)
     return None
@@ -282,12 +282,14 @@ def _is_loosely_declared(program: Program, function: Function, operand: Operand)
         param = function.params.get(node[1])
         declared.append(None if param is None else param[1])
     elif node[0] == "attr":
-        owners = [one.cls for one in members_of(operand.base) if isinstance(one, Instance)]
-        for cls in (one for owner in owners if isinstance(owner, Class) for one in program.classes.order(owner)):
+        owners = [member.cls for member in members_of(operand.base) if isinstance(member, Instance)]
+        for cls in (
+            ancestor for owner in owners if isinstance(owner, Class) for ancestor in program.classes.order(owner)
+        ):
             if isinstance(cls, Class):
                 declared.append(cls.annotations.get(node[2]))
                 declared += _declared_by_methods(cls, node[2])
-    return any(one is not None and not _LOOSE.isdisjoint(words_of(one)) for one in declared)
+    return any(annotation is not None and not _LOOSE.isdisjoint(words_of(annotation)) for annotation in declared)
 
 
 def _declared_by_methods(cls: Class, attribute: str) -> Iterator[Node | None]:
@@ -308,19 +310,19 @@ def _refuses(how: str, name: str) -> bool:
 
 def _object(program: Program, function: Function, operand: Operand, value: Instance) -> Refusal | None:
     how, cls = operand.how, value.cls
-    what = f"{article(cls.name)} `{cls.name}`"
+    phrase = f"{article(cls.name)} `{cls.name}`"
     if isinstance(cls, LibraryClass):
         if value.guess or value.why is None or not _library_refuses(program, cls, how):
             return None  # what a library gives may be of a class below the one that it names
         because = Reason(f"`{cls.qualified}` has no `{_DUNDERS[how]}`")
         is_lock = how == "await" and cls.qualified.startswith("asyncio.") and cls.name in _LOCKS
         sure = operand.sure and cls.qualified.startswith(("asyncio.", "threading."))
-        return Refusal(function, operand, what, (*_seen(value), because), sure, is_context=is_lock)
+        return Refusal(function, operand, phrase, (*_seen(value), because), sure, is_context=is_lock)
     if value.guess or cls.facts.decorators or not _lacks(program, cls, how):
         return None
     because = Reason(f"`{cls.name}` has no `{_DUNDERS[how]}`", *cls.place)
     is_context = how == "await" and program.classes.has(cls, "__aenter__") is True
-    return Refusal(function, operand, what, (*_seen(value), because), operand.sure, is_context=is_context)
+    return Refusal(function, operand, phrase, (*_seen(value), because), operand.sure, is_context=is_context)
 
 
 def _library_refuses(program: Program, cls: LibraryClass, how: str) -> bool:
@@ -341,18 +343,18 @@ def _is_known_whole(cls: LibraryClass) -> bool:
 def _lacks(program: Program, cls: Class, how: str) -> bool:
     """Whether no object of the class, or of one below it, can be used so; what a metaclass makes is left open."""
     family = (cls, *program.classes.children(cls))
-    if any("__new__" in one.methods for one in program.classes.order(cls) if isinstance(one, Class)):
+    if any("__new__" in ancestor.methods for ancestor in program.classes.order(cls) if isinstance(ancestor, Class)):
         return False
     if how == "await":
         return is_no_promise(Instance(cls), program)
-    return all(program.classes.has(one, _DUNDERS[how]) is False for one in family)
+    return all(program.classes.has(relative, _DUNDERS[how]) is False for relative in family)
 
 
 def _uncalled(program: Program, function: Function, operand: Operand, value: FunctionValue) -> Refusal | None:
     called = value.function
     if not isinstance(called, Function) or program.effects.of(called) != "plain":
         return None
-    if any(not is_harmless(program, called, one) for one in called.facts.decorators):
+    if any(not is_harmless(program, called, decorator) for decorator in called.facts.decorators):
         return None
     reason = Reason(f"`{called.qualname}` is a plain `def`", *called.place)
     return Refusal(function, operand, "a function that is not called", (reason,), operand.sure, is_function=True)

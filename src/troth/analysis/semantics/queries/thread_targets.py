@@ -9,15 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from troth.analysis.knowledge.semantics import semantics
+from troth.analysis.semantics.infer.call_graph import names_of
 from troth.analysis.semantics.queries.call_chains import plain_target
-from troth.analysis.semantics.queries.call_graph import names_of
 from troth.analysis.semantics.queries.callback_colors import arguments_of, definition_of
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
 
+    from troth.analysis.semantics.infer.call_graph import Call
     from troth.analysis.semantics.program import Program
-    from troth.analysis.semantics.queries.call_graph import Call
     from troth.analysis.semantics.symbols import Function
 
 __all__ = ["tasks_in_threads"]
@@ -33,39 +33,41 @@ _DEEPEST = 3
 
 def tasks_in_threads(program: Program) -> dict[Function, Call]:
     """The plain functions that need a loop in a thread without one, each with the call that starts it; found once."""
-    known: MutableMapping[str, dict[Function, Call]] = program.answers_to("tasks in threads")
-    if "" not in known:
-        known[""] = _find(program)
-    return known[""]
+    answers: MutableMapping[str, dict[Function, Call]] = program.answers_to("tasks in threads")
+    if "" not in answers:
+        answers[""] = _find(program)
+    return answers[""]
 
 
 def _find(program: Program) -> dict[Function, Call]:
-    makers = {one for one in program.calling.functions_naming(_NEEDING) if not one.is_async}
-    leading = {one.name for one in makers}
+    makers = {function for function in program.calling.functions_naming(_NEEDING) if not function.is_async}
+    leading = {maker.name for maker in makers}
     for _ in range(_DEEPEST):
-        leading |= {one.name for one in program.calling.functions_naming(leading) if not one.is_async}
-    found: dict[Function, Call] = {}
+        leading |= {function.name for function in program.calling.functions_naming(leading) if not function.is_async}
+    by_function: dict[Function, Call] = {}
     mentioning = set(program.index.files_mentioning(leading)) if makers else set[str]()
     for caller in program.calling.functions_naming(_THREADS) if makers else ():
         if caller.module.path not in mentioning:
             continue
         for call in program.calling.of(caller):
             for function in _started(call):
-                _follow(program, function, call, leading, found, _DEEPEST)
-    return {function: start for function, start in found.items() if function in makers}
+                _follow(program, function, call, leading, by_function, _DEEPEST)
+    return {function: start for function, start in by_function.items() if function in makers}
 
 
 def _started(call: Call) -> list[Function]:
     """The plain functions that a call gives to a thread."""
     if call.text.rpartition(".")[2] not in _THREADS:
         return []
-    known = semantics().slots
-    name = next((one for one in names_of(call.callee) if one in known), None)
+    slots = semantics().slots
+    name = next((slot_name for slot_name in names_of(call.callee) if slot_name in slots), None)
     if name is None or name.startswith(_BACK_ON_THE_LOOP):
         return []
-    given = ((slot, definition_of(value)) for slot, _, value in arguments_of(call))
+    definitions = ((slot, definition_of(value)) for slot, _, value in arguments_of(call))
     return [
-        one for slot, one in given if one is not None and known[name].wants.get(slot) == "plain" and not one.is_async
+        definition
+        for slot, definition in definitions
+        if definition is not None and slots[name].wants.get(slot) == "plain" and not definition.is_async
     ]
 
 

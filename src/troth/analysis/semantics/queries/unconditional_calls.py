@@ -24,7 +24,7 @@ def always_called(function: FunctionFacts, *, up_to: Collection[str] = ()) -> fr
     places: set[At] = set()
     for statement in body_of(function):
         _statement(statement, places)
-        if up_to and statement[0] == "if" and any(one[0] in up_to for block in statement[2:4] for one in block):
+        if up_to and statement[0] == "if" and any(inner[0] in up_to for block in statement[2:4] for inner in block):
             break
     return frozenset(places)
 

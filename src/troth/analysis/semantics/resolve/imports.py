@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -10,7 +11,13 @@ if TYPE_CHECKING:
 
     from troth.analysis.facts.model import FileFacts
 
-__all__ = ["ModuleFinder", "importers"]
+__all__ = ["ModuleFinder", "importers", "module_finder"]
+
+
+@lru_cache(maxsize=4)
+def module_finder(paths: tuple[str, ...], source_roots: tuple[str, ...]) -> ModuleFinder:
+    """The finder of a project; whoever looks at the same files again gets the same one."""
+    return ModuleFinder(paths, source_roots)
 
 
 class ModuleFinder:
@@ -38,12 +45,12 @@ class ModuleFinder:
             parts = tuple(inside.split("/"))
             self._by_last.setdefault(parts[-1], []).append((path, *parts))
             folder = inside.rpartition("/")[0]
-            known = above.get(folder)
-            if known is None:
+            lengths = above.get(folder)
+            if lengths is None:
                 ends = range(len(parts) - 1, -1, -1)
-                known = above[folder] = [end for end in ends if "/".join(parts[:end]) in every]
+                lengths = above[folder] = [end for end in ends if "/".join(parts[:end]) in every]
                 self._folders.update(parts[:end] for end in range(1, len(parts)))
-            for end in known:
+            for end in lengths:
                 name = ".".join(parts[end:])
                 self._by_name.setdefault(name, []).append(path)
                 self._names.setdefault(path, name)
@@ -67,14 +74,14 @@ class ModuleFinder:
         if not fitting:
             return None
         if "." not in name:  # a single word fits too much: only a file beside the importer, or above it
-            here = f"{importer.rpartition('/')[0]}/" if "/" in importer else ""
+            folder = f"{importer.rpartition('/')[0]}/" if "/" in importer else ""
             fitting = [
                 f
                 for f in fitting
                 if importer.startswith(_folder_of(f))
                 and (
                     f"{_folder_of(f)}__init__.py" not in self._names
-                    or (_folder_of(f) == here and name not in sys.stdlib_module_names)
+                    or (_folder_of(f) == folder and name not in sys.stdlib_module_names)
                 )
             ]
             if not fitting:
@@ -92,12 +99,12 @@ class ModuleFinder:
 
     def _beside(self, name: str, importer: str) -> str | None:
         """The neighbour of a script: its folder, which is no package, comes first on `sys.path` when it is run."""
-        here = importer[: importer.rfind("/") + 1]
-        if f"{here}__init__.py" in self._names or name in sys.stdlib_module_names:
+        folder = importer[: importer.rfind("/") + 1]
+        if f"{folder}__init__.py" in self._names or name in sys.stdlib_module_names:
             return None
-        base = here + name.replace(".", "/")
+        base = folder + name.replace(".", "/")
         return next(
-            (one for one in (f"{base}.py", f"{base}/__init__.py") if one in self._names and one != importer), None
+            (path for path in (f"{base}.py", f"{base}/__init__.py") if path in self._names and path != importer), None
         )
 
     def has_folder(self, name: str, importer: str) -> bool:
@@ -114,9 +121,9 @@ class ModuleFinder:
         if level > 1:
             folder = folder[: len(folder) - (level - 1)]
         base = "/".join([*folder, *(module.split(".") if module else [])])
-        known = self._names
+        names = self._names
         for candidate in (f"{base}.py", f"{base}/__init__.py", f"{base}.pyi", f"{base}/__init__.pyi"):
-            if candidate.lstrip("/") in known:
+            if candidate.lstrip("/") in names:
                 return candidate.lstrip("/")
         return None
 
@@ -129,16 +136,16 @@ class ModuleFinder:
 
 def _distance(importer: str) -> Callable[[str], tuple[int, bool, int, str]]:
     """How far a file is from the importer, as something to sort by."""
-    here = importer.split("/")
+    importer_parts = importer.split("/")
 
     def distance(path: str) -> tuple[int, bool, int, str]:
-        there = path.split("/")
+        path_parts = path.split("/")
         common = 0
-        for one, other in zip(here, there, strict=False):
-            if one != other:
+        for importer_part, path_part in zip(importer_parts, path_parts, strict=False):
+            if importer_part != path_part:
                 break
             common += 1
-        return (-common, path.endswith(".pyi"), len(there), path)
+        return (-common, path.endswith(".pyi"), len(path_parts), path)
 
     return distance
 
@@ -156,26 +163,26 @@ def importers(changed: set[str], facts: Mapping[str, FileFacts], finder: ModuleF
     for path, file in facts.items():
         for target in _targets(path, file, finder):
             users.setdefault(target, set()).add(path)
-    found: set[str] = set()
+    names: set[str] = set()
     waiting = list(changed)
     while waiting:
         for user in users.get(waiting.pop(), ()):
-            if user not in found:
-                found.add(user)
+            if user not in names:
+                names.add(user)
                 waiting.append(user)
     folders = {path.rpartition("/")[0] for path in changed if path.endswith("conftest.py")}
     if folders:  # fixtures come without an import
-        found |= {path for path in facts if any(path.startswith(f"{folder}/" if folder else "") for folder in folders)}
-    return found
+        names |= {path for path in facts if any(path.startswith(f"{folder}/" if folder else "") for folder in folders)}
+    return names
 
 
 def _targets(path: str, file: FileFacts, finder: ModuleFinder) -> frozenset[str]:
     """The files of the project that one of them imports from."""
-    found: set[str | None] = set()
+    names: set[str | None] = set()
     for imported in file.imports:
         for name in (imported.module, f"{imported.module}.{imported.name}"):
             if imported.level:
-                found.add(finder.relative(path, imported.level, name if imported.module else imported.name or ""))
+                names.add(finder.relative(path, imported.level, name if imported.module else imported.name or ""))
             else:
-                found.add(finder.find(name, path))
-    return frozenset(one for one in found if one is not None)
+                names.add(finder.find(name, path))
+    return frozenset(candidate for candidate in names if candidate is not None)

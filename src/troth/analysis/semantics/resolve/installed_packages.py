@@ -50,7 +50,7 @@ class Installed:
         return self._async_names[top]
 
     def _async_in(self, top: str) -> Iterator[str]:
-        left = _MOST_BYTES
+        budget = _MOST_BYTES
         for folder in self._folders:
             inside = (Path(path, name) for path, _, names in os.walk(folder / top) for name in names)
             sources = [folder / f"{top}.py", *(path for path in inside if path.suffix in {".py", ".pyi"})]
@@ -59,10 +59,10 @@ class Installed:
                     data = path.read_bytes()
                 except OSError:
                     continue
-                left -= len(data)
-                if left < 0:
+                budget -= len(data)
+                if budget < 0:
                     return
-                yield from (found[1].decode() for found in _ASYNC.finditer(data))
+                yield from (match[1].decode() for match in _ASYNC.finditer(data))
 
     def _is_read(self, top: str) -> bool:
         """Whether the package is there, and its source is what tells of it."""
@@ -83,10 +83,12 @@ class Installed:
     @cached_property
     def _majors(self) -> dict[str, int]:
         """The major versions of the distributions that are installed, as far as they say one."""
-        found = [
+        folders = [
             path.name.removesuffix(".dist-info") for folder in self._folders for path in folder.glob("*.dist-info")
         ]
-        parts = [(name, version.partition(".")[0]) for name, _, version in (one.partition("-") for one in found)]
+        parts = [
+            (name, version.partition(".")[0]) for name, _, version in (folder.partition("-") for folder in folders)
+        ]
         return {normalized(name): int(major) for name, major in parts if major.isdigit()}
 
     def data(self, path: str) -> bytes:

@@ -82,8 +82,8 @@ def has_members(qualified: str) -> bool:
 @cache
 def is_plain(qualified: str) -> bool:
     """Whether the tables know a class as one that has nothing async in it; its methods are left out of them."""
-    found = find(qualified)
-    return found is not None and found.kind == "class" and bool(_tables().class_(found.name).get("s"))
+    symbol = find(qualified)
+    return symbol is not None and symbol.kind == "class" and bool(_tables().class_(symbol.name).get("s"))
 
 
 def _words(top_level: str, meaning: str) -> frozenset[str]:
@@ -134,12 +134,6 @@ def async_names(top_level: str) -> frozenset[str]:
 
 
 @cache
-def coroutine_names(top_level: str) -> frozenset[str]:
-    """The last names of all callables of a package whose calls give coroutines."""
-    return _words(top_level, "c")
-
-
-@cache
 def only_async_names(top_level: str) -> frozenset[str]:
     """The last names of a package's classes that only `async` can enter or loop over, and of those who make them."""
     return _words(top_level, "e")
@@ -179,8 +173,8 @@ def sources(top_level: str) -> tuple[tuple[str, int], ...]:
     """The distributions that the table of a package was read from, each with its major version."""
     tables = _tables()
     table = None if tables is None else tables.load(top_level)
-    found = [] if table is None else [one.rpartition(" ") for one in table.source]
-    return tuple((name, int(major)) for name, _, version in found if (major := version.partition(".")[0]).isdigit())
+    pairs = [] if table is None else [line.rpartition(" ") for line in table.source]
+    return tuple((name, int(major)) for name, _, version in pairs if (major := version.partition(".")[0]).isdigit())
 
 
 # Objects of these packages are requests that are sent when they are awaited; a handler may return one for that.

@@ -1,33 +1,15 @@
-"""Libraries of which several editions go by one name, and what is plain in the others than the tables know."""
+"""Tell whether a project has another edition of a library than the tables know, in which a function is plain."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+
+from troth.analysis.knowledge.corrections import correction
 
 __all__ = ["is_plain_here"]
 
 
-class _Edition(NamedTuple):
-    """The distribution that the tables know from that version on, and what others have as plain functions."""
-
-    name: str
-    since: int
-    others: tuple[str, ...]
-    plain: frozenset[str]
-
-
-_EDITIONS = {
-    "discord": _Edition(
-        "discord-py",
-        2,
-        ("py-cord", "pycord"),
-        frozenset({"add_cog", "remove_cog", "load_extension", "unload_extension", "reload_extension", "cog_unload"}),
-    ),
-}
-
-
 def is_plain_here(top: str, name: str, allowed: Mapping[str, int]) -> bool:
     """Whether a project that allows itself these versions has another edition of `top`, in which `name` is plain."""
-    edition = _EDITIONS.get(top)
-    if edition is None or name not in edition.plain:
+    edition = correction(top).edition
+    if edition is None or name not in edition.sync:
         return False
-    return allowed.get(edition.name, edition.since) < edition.since or any(one in allowed for one in edition.others)
+    return allowed.get(edition.name, edition.since) < edition.since or any(fork in allowed for fork in edition.others)

@@ -45,22 +45,22 @@ class Index:
         table = self._tables.get(kind)
         if table is None:
             table = self._tables[kind] = self._made(kind)
-        found = table.get(name, ())
+        answer = table.get(name, ())
         since = self._since.get(kind)
         if since is None:
-            return list(found)
+            return list(answer)
         assert program.tables is not None
         changed = program.tables.since
-        return sorted([*(one for one in found if _file(one) not in changed), *since.get(name, ())])
+        return sorted([*(entry for entry in answer if _file(entry) not in changed), *since.get(name, ())])
 
     def _made(self, kind: str) -> dict[str, list[Any]]:
         tables = self._program.tables
-        known: dict[str, list[Any]] | None = None if tables is None else tables.get(f"index {kind}")
-        if known is None or tables is None:
+        by_name: dict[str, list[Any]] | None = None if tables is None else tables.get(f"index {kind}")
+        if by_name is None or tables is None:
             return _table(kind, self._program.all_facts())
         now = ((number, facts) for number, (_, facts) in tables.since.items() if facts is not None)
         self._since[kind] = _table(kind, now)
-        return known
+        return by_name
 
     def tables(self) -> dict[str, dict[str, list[Any]]]:
         """The tables that were made from all facts, for the next run."""
@@ -68,10 +68,10 @@ class Index:
 
     def functions_naming(self, names: Iterable[str]) -> Iterator[Function]:
         """The functions in which a callee's last name is one of `names`, in the order of files."""
-        found: set[int] = set()
+        places: set[int] = set()
         for name in names:
-            found.update(self._look("calls", name))
-        return self._functions(sorted(found))
+            places.update(self._look("calls", name))
+        return self._functions(sorted(places))
 
     def called_names(self) -> Collection[str]:
         """The last names of all that is called."""
@@ -87,11 +87,11 @@ class Index:
 
     def plain_callers(self, name: str) -> Iterator[Function]:
         """The plain functions, no generators and not decorated, that call something of that last name."""
-        return self._functions(one[0] for one in self._look("plain calls", name))
+        return self._functions(caller[0] for caller in self._look("plain calls", name))
 
     def names_of_plain_callers(self, name: str) -> set[str]:
         """Their names alone."""
-        return {one[1] for one in self._look("plain calls", name)}
+        return {caller[1] for caller in self._look("plain calls", name)}
 
     def constructors_of(self, name: str) -> list[Function]:
         """The `__init__` of each class that is called `name`."""
@@ -119,7 +119,7 @@ class Index:
 
     def other_names(self, name: str) -> set[str]:
         """The names under which something called `name` is imported or assigned somewhere."""
-        return {one[1] for one in self._look("aliases", name)}
+        return {alias[1] for alias in self._look("aliases", name)}
 
     def classes_like(self, word: str) -> list[Class]:
         """The classes at module level that are called `word`, whatever their case and underscores."""
@@ -132,7 +132,7 @@ class Index:
     def classes_keeping(self, name: str) -> list[Class]:
         """The classes that keep data under that name."""
         program = self._program
-        modules = [program.module(program.paths[_file(one)]) for one in self._look("data", name)]
+        modules = [program.module(program.paths[_file(place)]) for place in self._look("data", name)]
         return [
             module.cls(number)
             for module in modules
@@ -142,8 +142,8 @@ class Index:
 
     def files_mentioning(self, names: Iterable[str]) -> list[str]:
         """The files in which one of `names` stands as a value, not only as a callee."""
-        found = {_file(one) for name in names for one in self._look("mentions", name)}
-        return [self._program.paths[number] for number in sorted(found)]
+        places = {_file(place) for name in names for place in self._look("mentions", name)}
+        return [self._program.paths[number] for number in sorted(places)]
 
     def _functions(self, places: Iterable[int]) -> Iterator[Function]:
         program = self._program
@@ -162,12 +162,12 @@ def _file(one: Any) -> int:
 
 
 def _table(kind: str, files: Iterable[tuple[int, FileFacts]]) -> dict[str, list[Any]]:
-    known: dict[str, list[Any]] = {}
+    by_name: dict[str, list[Any]] = {}
     say = _SAYING[kind]
     for number, file in files:
-        for name, one in say(file, number << _BITS):
-            known.setdefault(name, []).append(one)
-    return known
+        for name, entry in say(file, number << _BITS):
+            by_name.setdefault(name, []).append(entry)
+    return by_name
 
 
 # -- what one file says; `start` is the place of its first function or class ---------------------------------------
@@ -182,9 +182,9 @@ def _calls(file: FileFacts, start: int) -> Iterator[tuple[str, int]]:
 def _plain_calls(file: FileFacts, start: int) -> Iterator[tuple[str, tuple[int, str]]]:
     for place, f in enumerate(file.functions, start):
         if f.calls and not (f.flags & (ASYNC | GENERATOR) or f.decorators):
-            one = (place, f.name)
+            caller = (place, f.name)
             for name in {callee.rpartition(".")[2] for callee in f.calls}:
-                yield name, one
+                yield name, caller
 
 
 def _defs(file: FileFacts, start: int) -> Iterator[tuple[str, int]]:
@@ -304,14 +304,14 @@ def _kept(c: ClassFacts) -> Iterator[str]:
 def said(file: FileFacts) -> dict[tuple[str, str], list[Any]]:
     """What a file adds under each name, by the kind of question; where it stands in the file does not matter."""
     functions, classes = function_keys(file), class_keys(file)
-    found: dict[tuple[str, str], list[Any]] = defaultdict(list)
+    entries: dict[tuple[str, str], list[Any]] = defaultdict(list)
     for kind, say in _SAYING.items():
         keys = classes if kind in _OF_CLASSES else functions
-        for name, one in say(file, 0):
+        for name, entry in say(file, 0):
             if kind == "aliases":
-                found[kind, name].append(one[1])
+                entries[kind, name].append(entry[1])
             elif kind in _OF_FILES:
-                found[kind, name].append("")
+                entries[kind, name].append("")
             else:
-                found[kind, name].append(keys[one if isinstance(one, int) else one[0]])
-    return found
+                entries[kind, name].append(keys[entry if isinstance(entry, int) else entry[0]])
+    return entries

@@ -43,9 +43,9 @@ class Names:
     def at_module(self, module: Module, name: str) -> Value | None:
         """What `name` stands for at the level of `module`; unknown where nothing or too much binds it."""
         key = (module.path, name)
-        known: Any = self._known.get(key, _UNASKED)
-        if known is not _UNASKED:
-            return known  # type: ignore[no-any-return]
+        answer: Any = self._known.get(key, _UNASKED)
+        if answer is not _UNASKED:
+            return answer  # type: ignore[no-any-return]
         if key in self._asking:
             return None
         if len(self._asking) >= _LONG:
@@ -88,9 +88,9 @@ class Names:
     def _look(self, module: Module, name: str) -> Value | None:
         bindings = module.bindings.get(name)
         if bindings is None:
-            found = self._star(module, name)
-            if found is not None:
-                return found
+            starred = self._star(module, name)
+            if starred is not None:
+                return starred
             part = self._submodule(module, name)
             return None if part is None else ModuleValue(f"{module.name}.{name}", part)
         values = [self._binding(module, b) for b in self._settled(bindings)]
@@ -105,10 +105,10 @@ class Names:
         if len(functions) > 1 and len({f.is_async for f in functions}) == 1:
             functions = functions[-1:]
         classes = [b for b in bindings if isinstance(b, Class)][-1:]
-        rest = [b for b in bindings if not isinstance(b, Function | Class)]
+        assigned = [b for b in bindings if not isinstance(b, Function | Class)]
         if functions or classes:
-            rest = [b for b in rest if isinstance(b, ImportFacts)]
-        return [*functions, *classes, *rest]
+            assigned = [b for b in assigned if isinstance(b, ImportFacts)]
+        return [*functions, *classes, *assigned]
 
     def _binding(self, module: Module, binding: object) -> Value | None:
         if isinstance(binding, Function):
@@ -119,9 +119,9 @@ class Names:
             return self.imported(module, binding.module, binding.name, binding.level)
         annotation, value = cast("tuple[Node | None, Node | None]", binding)
         if annotation is not None:
-            known = self._program.types.annotated(annotation, module)
-            if known is not None:
-                return known
+            annotated = self._program.types.annotated(annotation, module)
+            if annotated is not None:
+                return annotated
         return None if value is None else self._program.static(module).value(value)
 
     def _star(self, module: Module, name: str) -> Value | None:
@@ -131,13 +131,13 @@ class Names:
                 exports = target.exports
                 is_public = exports is None or "*" in exports
                 if (is_public and not name.startswith("_")) or (exports is not None and name in exports):
-                    found = self.at_module(target, name)
-                    if found is not None:
-                        return found
+                    binding = self.at_module(target, name)
+                    if binding is not None:
+                        return binding
             elif isinstance(target, str) and not name.startswith("_"):
-                found = self.library(f"{target}.{name}")
-                if found is not None and not isinstance(found, External):
-                    return found
+                binding = self.library(f"{target}.{name}")
+                if binding is not None and not isinstance(binding, External):
+                    return binding
         return None
 
     def imported_from(self, module: Module, binding: object) -> tuple[Module, str] | None:
@@ -184,9 +184,9 @@ class Names:
                     return ModuleValue(f"{target.name}.{attribute}", part)
             if attribute in target.bindings:
                 return self.at_module(target, attribute)
-            found = self._star(target, attribute)
-            if found is not None:
-                return found
+            starred = self._star(target, attribute)
+            if starred is not None:
+                return starred
             sub = self._submodule(target, attribute)
             if sub is None:
                 return None if level or not module.own else self._of_namesake(module, target, name, attribute)
@@ -212,9 +212,9 @@ class Names:
         if part is not None:
             return ModuleValue(f"{name}.{attribute}", self._program.module(part))
         for path in finder.namesakes(name, module.path):
-            other = self._program.module(path)
-            if other is not target and other is not module and attribute in other.bindings:
-                return self.at_module(other, attribute)
+            namesake = self._program.module(path)
+            if namesake is not target and namesake is not module and attribute in namesake.bindings:
+                return self.at_module(namesake, attribute)
         top = name.partition(".")[0]
         if top in sys.stdlib_module_names or library.knows(top):
             return self.library(f"{name}.{attribute}")
@@ -234,19 +234,19 @@ class Names:
             module = value.module
             if name in module.bindings:
                 return self.at_module(module, name)
-            found = self._star(module, name)
-            if found is not None:
-                return found
+            starred = self._star(module, name)
+            if starred is not None:
+                return starred
             sub = self._submodule(module, name)
             return None if sub is None else ModuleValue(f"{module.name}.{name}", sub)
-        found = self.library(f"{value.name}.{name}")
-        if found is not None and not isinstance(found, External):
-            return found
+        starred = self.library(f"{value.name}.{name}")
+        if starred is not None and not isinstance(starred, External):
+            return starred
         path = self._program.finder.find(f"{value.name}.{name}", "")
         if path is not None:
             return ModuleValue(f"{value.name}.{name}", self._program.module(path))
         installed = self._program.installed(f"{value.name}.{name}")
-        return found if installed is None else ModuleValue(f"{value.name}.{name}", installed)
+        return starred if installed is None else ModuleValue(f"{value.name}.{name}", installed)
 
     def library(self, dotted: str) -> Value | None:
         """What a dotted name of a library stands for, by the tables."""
@@ -258,9 +258,9 @@ class Names:
         if "." in dotted:
             installed = self._program.installed(dotted.rpartition(".")[0])
             if installed is not None:
-                found = self.at_module(installed, dotted.rpartition(".")[2])
-                if found is not None:
-                    return found
+                binding = self.at_module(installed, dotted.rpartition(".")[2])
+                if binding is not None:
+                    return binding
         found_there = library.find(dotted)
         if found_there is None or self._program.is_older(dotted.partition(".")[0]):
             return External(dotted)

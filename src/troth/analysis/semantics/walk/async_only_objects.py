@@ -28,39 +28,29 @@ class Entering:
     """The names by which such objects are made and held in a project; who looks for one is noted."""
 
     def __init__(self, makers: Collection[str], holders: Collection[str], reads: Reads | None = None) -> None:
-        self._makers: Collection[str] = set(makers) if reads is None else Words(reads, "suspicion makers", makers)
-        self._holders: Collection[str] = set(holders) if reads is None else Words(reads, "suspicion holders", holders)
+        self._makers: Collection[str] = set(makers) if reads is None else Words(reads, "prefilter makers", makers)
+        self._holders: Collection[str] = set(holders) if reads is None else Words(reads, "prefilter holders", holders)
 
-    def taken_by(self, function: Function) -> list[str] | None:
-        """The callees of which the function may take plainly what they give; None where it may take another one."""
+    def may_be_taken_by(self, function: Function) -> bool:
+        """Whether the function takes by `with` or `for` what such a name makes or holds."""
         facts = function.facts
         if not facts.taken or not self._makers:
-            return []
-        made: list[str] = []
-        named: list[str] = []
-        for taken in facts.taken:
-            if " " in taken:
+            return False
+        is_any_made = False
+        for taken_object in facts.taken:
+            if " " in taken_object:
                 continue  # by an async statement
-            if taken[-1] == ")":
-                if taken[:-2] in self._makers:
-                    made += [callee for callee in facts.calls if callee.rpartition(".")[2] == taken[:-2]] or [taken]
-            elif taken.removeprefix(".") in self._holders:
-                return None
-            elif taken[0] != ".":
-                named.append(taken)
-        for name in named:
-            param = function.params.get(name)
-            origin = function.origins.get(name)
-            if param is not None and param[1] is not None and _is_one(param[1], None, self._makers):
-                return None
-            if origin is None:
-                if any(callee.rpartition(".")[2] in self._makers for callee in facts.calls):
-                    return None
-            elif origin.endswith("()"):
-                callee = origin.removesuffix("()").rpartition(" ")[2]
-                if callee.rpartition(".")[2] in self._makers:
-                    made.append(callee)
-        return made
+            if taken_object[-1] == ")":
+                if taken_object[:-2] in self._makers:
+                    return True
+            elif taken_object.removeprefix(".") in self._holders:
+                return True
+            elif taken_object[0] != ".":
+                param = function.params.get(taken_object)
+                if param is not None and param[1] is not None and _is_one(param[1], None, self._makers):
+                    return True
+                is_any_made = True  # a variable: of what, its function says
+        return is_any_made and any(callee.rpartition(".")[2] in self._makers for callee in facts.calls)
 
 
 def makers_of(files: Iterable[FileFacts], packages: Collection[str]) -> frozenset[str]:
@@ -77,11 +67,11 @@ def held_in(file: FileFacts, makers: Collection[str]) -> list[str]:
     """The attributes and variables of a file that hold such an object, by their value or annotation."""
     if not makers:
         return []
-    found = [name for name, annotation, value in file.variables if _is_one(annotation, value, makers)]
+    names = [name for name, annotation, value in file.variables if _is_one(annotation, value, makers)]
     for c in file.classes:
-        found += [name for name, _, annotation, value in c.self_attributes if _is_one(annotation, value, makers)]
-        found += [name for name, annotation in c.annotations if _is_one(annotation, None, makers)]
-    return found
+        names += [name for name, _, annotation, value in c.self_attributes if _is_one(annotation, value, makers)]
+        names += [name for name, annotation in c.annotations if _is_one(annotation, None, makers)]
+    return names
 
 
 def _is_one(annotation: Node | None, value: Node | None, makers: Collection[str]) -> bool:
@@ -93,4 +83,4 @@ def _is_one(annotation: Node | None, value: Node | None, makers: Collection[str]
 def is_only_async(facts: ClassFacts) -> bool:
     """Whether a class knows `async with` or `async for` alone."""
     methods = {name for name, _ in facts.methods}
-    return any(one in methods and other not in methods for one, other in _TWINS)
+    return any(async_name in methods and sync_name not in methods for async_name, sync_name in _TWINS)

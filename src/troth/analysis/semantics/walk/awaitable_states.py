@@ -6,12 +6,34 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from troth.analysis.facts.names import dotted
 from troth.analysis.facts.nodes import walk
-from troth.analysis.semantics.evidence.color_checks import asks_for_color
-from troth.analysis.semantics.evidence.sync_variants import is_of_plain_flavor
+from troth.analysis.semantics.incident import (
+    AWAITED,
+    KEPT,
+    MAYBE,
+    PENDING,
+    WEAK,
+    Incident,
+    KeyAsked,
+    Misuse,
+    Operand,
+    Promise,
+    Site,
+)
+from troth.analysis.semantics.infer.awaitables_in_value import (
+    NEVER,
+    as_one,
+    has_dict,
+    holds_promise,
+    is_future,
+    is_promise,
+    is_sure,
+    promises,
+)
+from troth.analysis.semantics.infer.call_graph import Call
 from troth.analysis.semantics.infer.call_results import callee_text
+from troth.analysis.semantics.infer.color_checks import asks_for_color
 from troth.analysis.semantics.infer.evaluator import WITH_A_CONSTANT, Evaluator, _at_of
-from troth.analysis.semantics.queries.call_graph import Call
-from troth.analysis.semantics.queries.library_callbacks import calls_what_it_gets, wants_a_promise
+from troth.analysis.semantics.infer.never_awaitable import mentions_awaitable, never_awaitable
 from troth.analysis.semantics.resolve import library
 from troth.analysis.semantics.symbols import Class, Function
 from troth.analysis.semantics.values import (
@@ -34,30 +56,8 @@ from troth.analysis.semantics.values import (
     members_of,
     union,
 )
-from troth.analysis.semantics.walk.awaitables_in_value import (
-    NEVER,
-    as_one,
-    has_dict,
-    holds_promise,
-    is_future,
-    is_promise,
-    is_sure,
-    promises,
-)
-from troth.analysis.semantics.walk.coroutine_sinks import mentions_awaitable, never_awaitable
-from troth.analysis.semantics.walk.incident import (
-    AWAITED,
-    KEPT,
-    MAYBE,
-    PENDING,
-    WEAK,
-    Incident,
-    KeyAsked,
-    Misuse,
-    Operand,
-    Promise,
-    Site,
-)
+from troth.analysis.semantics.walk.library_callbacks import calls_what_it_gets, wants_a_promise
+from troth.analysis.semantics.walk.sync_variants import is_of_plain_flavor
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import At, Node
@@ -157,17 +157,33 @@ class Ledger(Evaluator):
         self.narrowed: dict[int, dict[str, Value]] = {}  # what functions inside may take for granted
         self._outer: dict[str, Value | None] = {}  # names that nothing in the function binds keep their meaning
 
+    # -- what the judge says of calls that inference cannot resolve ----------------------------------------------------
+
+    def judged(self, node: Node, external: str = "", decorated: Function | None = None) -> Value | None:
+        judge = self.program.judge
+        value = judge.call(node, self, external)
+        return judge.decorated(decorated, node, self) if value is None and decorated is not None else value
+
+    def judged_receiver(self, node: Node, wanted: str) -> Value | None:
+        return None if self.function is None else self.program.judge.receiver(node, self.function, wanted)
+
+    def doubt_about(self, called: Function, node: Node, *, is_guess: bool) -> str:
+        return self.program.judge.doubt_about(called, node, self, is_guess=is_guess)
+
+    def awaitable_object(self, instance: Instance, node: Node, target: Function | None) -> Value:
+        return self.program.judge.awaitable_object(instance, node, self, target)
+
     def site(self, target: Any, at: At, callee: str, promise: Promise, reasons: Any, *, sure: bool) -> Site | None:
         if self._knows_mode and not self.inside.is_async:
             return None  # a plain function that knows of both flavors is not run in this one, or gives to who awaits
         if isinstance(target, library.LibraryFunction) and self.runs_by_itself(target.qualname):
             return None
-        known = self.sites.get((at, promise))
-        if known is None:
+        answer = self.sites.get((at, promise))
+        if answer is None:
             if not self.inside.is_async and is_of_plain_flavor(self.program, self.inside):
                 return None
-            known = self.sites[at, promise] = Site(self.inside, at, callee, target, promise, sure, reasons)
-        return known
+            answer = self.sites[at, promise] = Site(self.inside, at, callee, target, promise, sure, reasons)
+        return answer
 
     def runs_by_itself(self, qualname: str) -> bool:
         """Whether a library has made its async methods plain for code outside of a running loop, as here."""
@@ -216,7 +232,7 @@ class Ledger(Evaluator):
             and target.parent is not None
             and target.parent.index > 0
             and target.owner is None
-            and not self.program.evidence.siblings.is_awaited(target.name)
+            and not self.program.counts.is_awaited(target.name)
         )
 
     def misuse(self, value: Value | None, kind: str, at: At | None = None, text: str = "") -> None:
@@ -393,14 +409,14 @@ class Ledger(Evaluator):
 
     def unlisted(self, base: Instance, name: str, at: At) -> None:
         assert isinstance(base.cls, library.LibraryClass)
-        known = library.lineage(base.cls.qualified) or (base.cls.qualified,)
-        paths = [External(f"{one}.{name}") for one in known]
+        lineage = library.lineage(base.cls.qualified) or (base.cls.qualified,)
+        paths = [External(f"{value}.{name}") for value in lineage]
         self._unlisted[at] = union(paths) or paths[0]
 
     def arguments(self, func: Value | None, node: Node, values: list[tuple[str | None, Value | None]]) -> None:
         at = node[4]
-        known = self.calls.get(at)
-        if known is None or (known.callee is None and func is not None):
+        call_made = self.calls.get(at)
+        if call_made is None or (call_made.callee is None and func is not None):
             callee = self._unlisted.get(node[1][3]) if func is None and node[1][0] == "attr" else func
             self.calls[at] = Call(self.inside, node, callee, tuple(values), at in self._awaiting)
         if func is None and node[1][0] == "attr" and node[1][2] in _OF_COROUTINES_TOO:
@@ -500,9 +516,9 @@ class Ledger(Evaluator):
             if type(held) is Coroutine:
                 self.misuse(held, "attribute", _at_of(base), name)
         elif base[0] == "call":
-            made = self.sites.get((base[4], "coroutine"))
-            if made is not None and made not in self.pending:
-                self.incident("attribute", made, detail=name)
+            site = self.sites.get((base[4], "coroutine"))
+            if site is not None and site not in self.pending:
+                self.incident("attribute", site, detail=name)
 
     @staticmethod
     def _is_lost_inside(value: Value) -> bool:
@@ -637,7 +653,7 @@ class Ledger(Evaluator):
             return True
         if self.inside.parent is not None and _gives_away(self.inside.parent.body(), self.inside.name):
             return False  # made for somebody who may await what he gets
-        return value.site is not None and self.program.evidence.is_awaited_elsewhere(value.site)
+        return value.site is not None and self.program.judge.is_awaited_elsewhere(value.site)
 
     def on_walrus(self, node: Node) -> Value | None:
         value = self.value(node[2])
@@ -659,14 +675,14 @@ def _may_be_refused(value: Value | None) -> bool:
 def _gives_away(body: tuple[Node, ...], name: str) -> bool:
     """Whether what calling `name` gives is given to somebody as an argument."""
     calls = (node for node in walk(body) if node[0] == "call")
-    arguments = (one for call in calls for one in (*call[2], *(value for _, value in call[3])))
-    return any(one[0] == "call" and one[1] == ("name", name) for one in arguments)
+    arguments = (argument for call in calls for argument in (*call[2], *(value for _, value in call[3])))
+    return any(argument[0] == "call" and argument[1] == ("name", name) for argument in arguments)
 
 
 def _yields_a_result(body: tuple[Node, ...]) -> bool:
     """Whether something that is no promise is yielded in `body`: a constant, or what an `await` gives."""
     yielded = (node[1] for node in walk(body) if node[0] == "yield" and node[1] is not None)
-    return any(one[0] in {"await", "const", "fstr", "dict"} and one != ("const", "None") for one in yielded)
+    return any(node[0] in {"await", "const", "fstr", "dict"} and node != ("const", "None") for node in yielded)
 
 
 def _is_driven_by_hand(value: Value | None) -> bool:

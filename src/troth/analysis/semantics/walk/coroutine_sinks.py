@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from troth.analysis.facts.model import WAITS
 from troth.analysis.facts.names import decorator_name, last_name
-from troth.analysis.facts.nodes import walk, words_of
+from troth.analysis.facts.nodes import walk
 from troth.analysis.semantics.infer.call_results import callee_text
+from troth.analysis.semantics.infer.never_awaitable import AWAITABLE_NAME, mentions_awaitable, never_awaitable
 from troth.analysis.semantics.infer.virtual_dispatch import overridden_at_all
-from troth.analysis.semantics.resolve import library
 from troth.analysis.semantics.resolve.library import LibraryClass, LibraryFunction
 from troth.analysis.semantics.symbols import Class, Function
 from troth.analysis.semantics.values import (
@@ -26,7 +26,6 @@ from troth.analysis.semantics.values import (
     Nothing,
     Table,
     TupleOf,
-    Union,
     Value,
     members_of,
 )
@@ -42,8 +41,6 @@ __all__ = [
     "awaits_a_value",
     "looks_like_keeper",
     "looks_like_runner",
-    "mentions_awaitable",
-    "never_awaitable",
 ]
 
 _MOST_NAMESAKES = 8  # methods of one name that are asked what they do with an argument
@@ -183,7 +180,7 @@ class Consumers:
         if not never_awaitable(item, self._program):
             return False
         if isinstance(item, TupleOf):
-            return all(self._has_no_room(one) for one in item.items)
+            return all(self._has_no_room(entry) for entry in item.items)
         if isinstance(item, Builtin) and item.name in _COLLECTIONS:
             return bool(item.args) and self._has_no_room(item.args[-1])
         return not isinstance(item, Table)
@@ -200,8 +197,8 @@ class Consumers:
             if keyword in {"*", "**"} or _KEEPING_KEYWORD.search(keyword):
                 return True
             if by_keyword and (not isinstance(func, FunctionValue) or isinstance(func.function, LibraryFunction)):
-                made = func if isinstance(func, ClassObject) and isinstance(func.cls, Class) else None
-                if made is None:
+                constructed = func if isinstance(func, ClassObject) and isinstance(func.cls, Class) else None
+                if constructed is None:
                     return _KEEPER_OF_ANY.search(callee_text(node[1])) is not None
         if isinstance(func, FunctionValue):
             function = func.function
@@ -269,12 +266,12 @@ class Consumers:
 
     def _awaits_values(self, cls: Class) -> bool:
         """Whether a method of the class itself awaits something that is no call: `await self._pending`."""
-        known = self._awaiting.get(cls)
-        if known is None:
+        answer = self._awaiting.get(cls)
+        if answer is None:
             methods = [cls.module.function(indexes[-1]) for indexes in cls.methods.values()]
-            known = any(awaits_a_value(method.body()) for method in methods if method.facts.flags & WAITS)
-            self._awaiting[cls] = known
-        return known
+            answer = any(awaits_a_value(method.body()) for method in methods if method.facts.flags & WAITS)
+            self._awaiting[cls] = answer
+        return answer
 
     @staticmethod
     def _param_of(func: FunctionValue, function: Function, position: int, name: str | None) -> Param | None:
@@ -336,7 +333,7 @@ class Consumers:
         if node[0] == "binop" and ("const", "None") in node[1:3]:
             node = node[2] if node[1] == ("const", "None") else node[1]
         name = last_name(node)
-        if not name[1:2].islower() or any(_AWAITABLE_NAME.search(word) for word in (name, param[0])):
+        if not name[1:2].islower() or any(AWAITABLE_NAME.search(word) for word in (name, param[0])):
             return False
         value = self._program.static(function.module, function.parent).value(node)
         return isinstance(value, External) and _OF_CLASS.match(value.path.rpartition(".")[2]) is not None
@@ -443,39 +440,9 @@ def looks_like_runner(text: str) -> bool:
     return _RUNS_IT.search(text.rpartition(".")[2]) is not None
 
 
-def never_awaitable(value: Value | None, program: Program) -> bool:
-    """Whether a value of this type can certainly not be a promise."""
-    if value is None:
-        return False
-    if isinstance(value, Union):
-        real = [m for m in value.members if not isinstance(m, Nothing)]
-        return all(never_awaitable(m, program) for m in real)
-    if isinstance(value, Builtin):
-        return value.name not in {"object", "type", "async iterator", "async context", "context", "iterator"}
-    if isinstance(value, TupleOf | Table):
-        return True
-    if isinstance(value, Instance):
-        if isinstance(value.cls, LibraryClass):
-            return library.member(value.cls.qualified, "__await__") is None
-        known = program.classes.has(value.cls, "__await__")
-        return known is False or (known is None and not _sounds_awaitable(value.cls))
-    return False
-
-
-_MODELS = frozenset(
-    {"BaseModel", "SQLModel", "RootModel", "DeclarativeBase", "TypedDict", "NamedTuple", "Enum", "StrEnum"}
-)
 _AWAITABLES = ("Awaitable", "Coroutine", "Future", "Task")
 _COLLECTIONS = frozenset({"list", "set", "frozenset", "dict", "tuple", "deque", "iterator"})
 _OF_CLASS = re.compile(r"[A-Z](?!\w*(?:T|Type|Types|Like|Arg|Args|Callable|Func|Function|Factory|Any|Input|Value)$)")
-_AWAITABLE_NAME = re.compile(r"(?i)await|async|maybe|futur|task|coro|deferred|promise|result|response|query|run|job")
-
-
-def _sounds_awaitable(cls: Class) -> bool:
-    """Whether a class with an unknown base is called, or derives from something called, as if it could be awaited."""
-    if any(last_name(base) in _MODELS for base in cls.facts.bases):
-        return False  # a `Task` or a `Response` that is data
-    return any(_AWAITABLE_NAME.search(text) for text in (cls.name, *map(callee_text, cls.facts.bases)))
 
 
 def _param(params: list[Param], position: int, name: str | None) -> Param | None:
@@ -483,8 +450,3 @@ def _param(params: list[Param], position: int, name: str | None) -> Param | None
         return next((p for p in params if p[0] == name and p[3] in {"", "="}), None)
     plain = [p for p in params if p[3] in {"", "/"}]
     return plain[position] if position < len(plain) else None
-
-
-def mentions_awaitable(node: Node, words: tuple[str, ...] = ("Awaitable", "Coro", "Future", "Task", "Any")) -> bool:
-    """Whether an annotation speaks of something that can be awaited, or of anything at all."""
-    return any(word in one for one in words_of(node) for word in words)

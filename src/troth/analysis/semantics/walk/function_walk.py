@@ -14,12 +14,16 @@ from troth.analysis.facts.model import declares_scope
 from troth.analysis.facts.names import dotted, last_name
 from troth.analysis.facts.nodes import children, of_kind
 from troth.analysis.findings import Reason
-from troth.analysis.semantics.evidence.awaited_storage import is_awaited_from
-from troth.analysis.semantics.evidence.framework_parameters import response_of
+from troth.analysis.semantics.incident import AWAITED, KEPT, MAYBE, PENDING, WEAK, Incident, Misuse, Site
+from troth.analysis.semantics.infer.awaitables_in_value import (
+    holds_promise,
+    is_promise,
+    is_sure,
+    promises,
+)
 from troth.analysis.semantics.infer.call_results import callee_text
 from troth.analysis.semantics.infer.evaluator import WITH_A_CONSTANT, _at_of
-from troth.analysis.semantics.infer.narrowing import asks_for_method, asks_for_mode
-from troth.analysis.semantics.queries.attribute_uses import uses_contents
+from troth.analysis.semantics.infer.framework_parameters import response_of
 from troth.analysis.semantics.resolve.library import LibraryFunction
 from troth.analysis.semantics.resolve.test_files import is_test
 from troth.analysis.semantics.symbols import Function
@@ -43,15 +47,11 @@ from troth.analysis.semantics.values import (
     members_of,
     union,
 )
+from troth.analysis.semantics.walk.attribute_uses import uses_contents
 from troth.analysis.semantics.walk.awaitable_states import LOOKING_INSIDE, State, last_part
-from troth.analysis.semantics.walk.awaitables_in_value import (
-    holds_promise,
-    is_promise,
-    is_sure,
-    promises,
-)
+from troth.analysis.semantics.walk.awaited_storage import is_awaited_from
 from troth.analysis.semantics.walk.coroutine_sinks import looks_like_keeper
-from troth.analysis.semantics.walk.incident import AWAITED, KEPT, MAYBE, PENDING, WEAK, Incident, Misuse, Site
+from troth.analysis.semantics.walk.narrowing import asks_for_method, asks_for_mode
 from troth.analysis.semantics.walk.returned_awaitables import Returning
 
 if TYPE_CHECKING:
@@ -151,15 +151,15 @@ class Flow(Returning):
         first = states[0][0]
         env: dict[str, Value | None] = {}
         forgotten: list[Value | None] = []  # too many to follow
-        others = [other for other, _ in states[1:]]
-        names = set(first).union(*others)
+        environments = [environment for environment, _ in states[1:]]
+        names = set(first).union(*environments)
         for name in names:
-            known = first.get(name, _UNBOUND)
-            for other in others:
-                if other.get(name, _UNBOUND) is not known:
+            joined = first.get(name, _UNBOUND)
+            for environment in environments:
+                if environment.get(name, _UNBOUND) is not joined:
                     break
             else:
-                env[name] = known
+                env[name] = joined
                 continue
             values = [state[0][name] for state in states if name in state[0]]
             if self._knows_attributes and "." in name and len(values) < len(states):
@@ -251,10 +251,10 @@ class Flow(Returning):
 
     def _tell_by_company(self, node: Node, value: Value | None, kind: str) -> None:
         """Nothing is known of the callee but that all else that is asked of its object is awaited."""
-        given = tuple([one for one in members_of(value) if isinstance(one, External)])
-        if self._expects_error or (value is not None and len(given) < len(members_of(value))):
+        externals = tuple([member for member in members_of(value) if isinstance(member, External)])
+        if self._expects_error or (value is not None and len(externals) < len(members_of(value))):
             return
-        why = self.program.evidence.by_company(node, self, given, is_tested=kind == "condition")
+        why = self.program.judge.unused(node, self, externals, is_tested=kind == "condition")
         if why is not None:
             site = self.site(None, node[-1], callee_text(node[1]), "coroutine", lambda: (why,), sure=False)
             if site is not None:
@@ -272,7 +272,7 @@ class Flow(Returning):
         """Whether a function gives a future that others wait for: here nobody hears of its errors."""
         if site.promise != "future" or not self.inside.is_async or not _gives_what_is_awaited(site.target):
             return False
-        awaited, bare = self.program.evidence.siblings.sites_of(last_part(site.callee))
+        awaited, bare = self.program.judge.sites_of(last_part(site.callee))
         return awaited > 1 and awaited >= _FEW_OTHERS * (bare - 1)
 
     def s_assign(self, statement: Node) -> None:
@@ -651,9 +651,9 @@ class Flow(Returning):
             self.env.pop(function.name, None)
             if len(self.module.inner(self.inside.index).get(function.name, ())) > 1:
                 self.env[function.name] = FunctionValue(function)  # of several the one that was just defined
-            known: dict[str, Value] = {n: v for n, v in self.env.items() if isinstance(v, CallableType) and v.how}
-            if known:
-                self.narrowed[index] = known
+            callables: dict[str, Value] = {n: v for n, v in self.env.items() if isinstance(v, CallableType) and v.how}
+            if callables:
+                self.narrowed[index] = callables
         self._capture(index)  # a method of a class inside reads the variables around it too
         if function.owner is None and declares_scope(function.facts):
             for inner in function.body():
@@ -703,10 +703,10 @@ class Flow(Returning):
                 continue
             if site in self._known:
                 continue
-            asked = bool(status & KEPT) and variable in self._may_be_none  # a test whether there is one at all
+            is_tested = bool(status & KEPT) and variable in self._may_be_none  # a test whether there is one at all
             is_iterated = site.promise == "generator" and status & KEPT
             broken = not is_iterated and any(
-                (m.kind in _PROVING and not (m.kind == "condition" and asked))
+                (m.kind in _PROVING and not (m.kind == "condition" and is_tested))
                 or (m.kind == "comparison" and m.text == WITH_A_CONSTANT)
                 or f"text:{m.text}" in LOOKING_INSIDE
                 or (m.kind == "argument" and m.text.endswith("is no awaitable"))
@@ -714,8 +714,8 @@ class Flow(Returning):
             )
             if site.promise == "future":
                 # It runs whether it is awaited or not; only a use that takes it for its result shows a mistake.
-                taken = any(m.kind == "argument" or m.text.startswith("`json.") for m in misuses)
-                tested = (status & WEAK or taken) and not isinstance(site.target, Function)
+                is_taken = any(m.kind == "argument" or m.text.startswith("`json.") for m in misuses)
+                tested = (status & WEAK or is_taken) and not isinstance(site.target, Function)
                 if not status & (AWAITED | KEPT) and (broken or tested):
                     self._never_awaited(site, variable, misuses, sure=not status & WEAK)
                 elif status == PENDING and self._is_awaited_by_all_others(site):
@@ -738,9 +738,9 @@ class Flow(Returning):
 
     def _never_awaited(self, site: Site, variable: str, misuses: list[Misuse], *, sure: bool, detail: str = "") -> None:
         self.incident("never awaited", site, variable=variable, sure=sure, detail=detail)
-        told = self.incidents.get((site.at, "never awaited"))
-        if told is not None:
-            told.more = self.program.reasons.of_misuses(site, misuses, variable)
+        incident = self.incidents.get((site.at, "never awaited"))
+        if incident is not None:
+            incident.more = self.program.reasons.of_misuses(site, misuses, variable)
 
     def _tell_once(self) -> None:
         """One promise is lost once, however many ways show it; the first of the kinds is the plainest."""
@@ -814,8 +814,12 @@ def _expected_around(body: tuple[Node, ...]) -> frozenset[str]:
 
 def _expected_by(node: Node) -> frozenset[str]:
     """The errors that `pytest.raises(TypeError)` or `assertRaises((A, B))` names."""
-    named = [*node[2][:1], *(value for name, value in node[3] if name in {"expected_exception", "expected_warning"})]
-    return frozenset(last_name(part) for one in named for part in (one[1] if one[0] == "tuple" else (one,)))
+    expected = [*node[2][:1], *(value for name, value in node[3] if name in {"expected_exception", "expected_warning"})]
+    return frozenset(
+        last_name(part)
+        for exception in expected
+        for part in (exception[1] if exception[0] == "tuple" else (exception,))
+    )
 
 
 def _calls_a_result(node: Node) -> bool:

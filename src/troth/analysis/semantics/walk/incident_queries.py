@@ -6,10 +6,11 @@ import re
 from typing import TYPE_CHECKING
 
 from troth.analysis.facts.model import body_of, speaks_of
-from troth.analysis.semantics.queries.attribute_uses import collect_uses
+from troth.analysis.semantics.incident import Incident, Site
+from troth.analysis.semantics.infer.never_awaitable import mentions_awaitable, never_awaitable
 from troth.analysis.semantics.values import Awaitable, Coroutine
-from troth.analysis.semantics.walk.coroutine_sinks import looks_like_keeper, mentions_awaitable, never_awaitable
-from troth.analysis.semantics.walk.incident import Incident, Site
+from troth.analysis.semantics.walk.attribute_uses import collect_uses
+from troth.analysis.semantics.walk.coroutine_sinks import looks_like_keeper
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,7 +85,7 @@ def returned_on_purpose(program: Program, incident: Incident) -> str:
         if isinstance(declared, Coroutine | Awaitable) or mentions_awaitable(returns, _AWAITABLES):
             return "on purpose"
     is_open = returns == ("name", "Any") and incident.site.target is None and not incident.site.is_firm
-    if is_open or function.name in program.evidence.awaited_twice:
+    if is_open or function.name in program.counts.awaited_twice:
         return "on purpose"
     if program.summary(function).returned_result:
         return ""

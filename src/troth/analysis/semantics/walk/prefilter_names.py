@@ -1,4 +1,4 @@
-"""The names that suspicion rests on: of what may make promises, and of what holds or takes such things.
+"""Collect the names that the prefilter rests on: of what may make awaitables, and of what holds or takes such things.
 
 They come from all files together, or from what an earlier run found and the files that have changed since.
 """
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from troth.analysis.facts.model import FileFacts, without_places
 from troth.analysis.facts.names import decorator_name
 from troth.analysis.facts.nodes import words_of
-from troth.analysis.semantics.evidence.color_checks import ASKS_FOR_FUNCTION
+from troth.analysis.semantics.infer.color_checks import ASKS_FOR_FUNCTION
 from troth.analysis.semantics.infer.function_results import TO_COROUTINE
 from troth.analysis.semantics.resolve import library
 from troth.analysis.semantics.walk.async_only_objects import held_in, is_only_async, makers_of
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from troth.analysis.semantics.program import Program
     from troth.analysis.semantics.symbols import Module
 
-__all__ = ["ALWAYS", "mentions_one", "restored", "suspected"]
+__all__ = ["collected", "restored"]
 
-ALWAYS = frozenset(
+_ALWAYS = frozenset(
     {
         "create_task",
         "ensure_future",
@@ -43,16 +43,13 @@ ALWAYS = frozenset(
 )
 
 
-def suspected(program: Program, modules: Sequence[Module]) -> dict[str, frozenset[str]]:
-    """The names that suspicion rests on, of all files: those that may make promises, and what kinds of them."""
-    own = program.evidence.async_names()
-    given: set[str] = set(ALWAYS | ASKS_FOR_FUNCTION)
-    coroutines = {f.name for m in modules for f in m.facts.functions if f.flags & 3 == 1}
+def collected(program: Program, modules: Sequence[Module]) -> dict[str, frozenset[str]]:
+    """The names of all files: of what may make awaitables, and of what only `async with` or `async for` takes."""
+    own = program.counts.async_names()
+    given: set[str] = set(_ALWAYS | ASKS_FOR_FUNCTION)
     tops = _packages_of(modules)
     for top in tops:
-        in_source = program.installed_async(top)
-        given |= library.async_names(top) | in_source
-        coroutines |= library.coroutine_names(top) | in_source
+        given |= library.async_names(top) | program.installed_async(top)
     names = own | given
     for module in modules:
         for c in module.facts.classes:
@@ -79,43 +76,37 @@ def suspected(program: Program, modules: Sequence[Module]) -> dict[str, frozense
         "holders": frozenset(name for module in modules for name in held_in(module.facts, makers)),
         "names": frozenset(names),
         "given": frozenset(given),  # by libraries, whatever the files say
-        "coroutines": frozenset(coroutines),
-        "generators": frozenset(f.name for m in modules for f in m.facts.functions if f.flags & 3 == 3),
-        "own": frozenset(own),
         "slots": slots,
     }
 
 
 def restored(program: Program, tables: Tables) -> dict[str, frozenset[str]] | None:
-    """What `suspected` would find, from what it found in the last run; None where only a look at all files can tell.
+    """What `collected` would find, from what it found in the last run; None where only a look at all files can tell.
 
     That is so when a file no longer says what many others may say as well, or says something from which more follows:
     a class, an import, a variable, a decorator.
     """
-    sets = {kind: set(names) for kind, names in tables.suspected.items()}
+    sets = {kind: set(names) for kind, names in tables.prefilter.items()}
     if not sets:
         return None
-    evidence = program.evidence
+    counts = program.counts
     gone: set[str] = set()
     for before, now in tables.lately.values():
         old, new = (_hints(file, sets["slots"], sets["makers"]) for file in (before, now))
         if old.rest != new.rest:
             return None
-        gone |= old.generators - new.generators
         for name in old.own - new.own:
-            if not (evidence.colors(name)[0] or evidence.siblings.is_awaited(name)):
-                gone.add(name)
-        for name in old.coroutines - new.coroutines:
-            if not evidence.colors(name)[0] or name in sets["generators"]:
+            if not (counts.colors(name)[0] or counts.is_awaited(name)):
                 gone.add(name)
         if any(program.index.other_names(name) or _is_renamed(program, name) for name in new.own - old.own):
             return None
-        sets["own"] |= new.own
+        tables.coined -= new.own - old.own  # another file says it as well
+        tables.coined |= new.own - old.own - sets["names"]
         sets["names"] |= new.own
-        sets["coroutines"] |= new.coroutines
-        sets["generators"] |= new.generators
-    if gone and not _is_settled(program, tables, gone, sets):
+    sets["names"] -= gone & tables.coined
+    if not gone <= tables.coined and not _is_settled(program, tables, gone - tables.coined, sets):
         return None
+    tables.coined -= gone
     return {kind: frozenset(names) for kind, names in sets.items()}
 
 
@@ -128,37 +119,29 @@ def _is_settled(program: Program, tables: Tables, gone: Collection[str], sets: M
         return False
     changed = [_hints(now, sets["slots"], sets["makers"]) for _, now in tables.since.values()]
     for name in gone:
-        others = tables.saying(name)
-        if others is None:
+        saying = tables.saying(name)
+        if saying is None:
             return False
-        facts = [program.module(program.paths[number])._facts for number in others]
+        facts = [program.module(program.paths[number])._facts for number in saying]
         hints = [*changed, *(_hints(file, sets["slots"], sets["makers"]) for file in facts)]
-        if any(name in repr(one.rest) for one in hints):
-            return False  # it may be under suspicion for another reason
-        for kind, saying in (
-            ("own", {name for one in hints if name in one.own}),
-            ("names", {name for one in hints if name in one.own}),
-            ("coroutines", {name for one in hints if name in one.coroutines}),
-            ("generators", {name for one in hints if name in one.generators}),
-        ):
-            if not saying:
-                sets[kind].discard(name)
+        if any(name in repr(hint.rest) for hint in hints):
+            return False  # it may be among the names for another reason
+        if not any(name in hint.own for hint in hints):
+            sets["names"].discard(name)
     return True
 
 
 class _Hints(NamedTuple):
-    """What a file says that suspicion rests on; from `rest` follows more than its own names."""
+    """What a file says that the names rest on; from `rest` follows more than its own names."""
 
     own: set[str]
-    coroutines: set[str]
-    generators: set[str]
     rest: tuple[Any, ...]
 
 
 def _hints(file: FileFacts | None, slots: Collection[str], makers: Collection[str]) -> _Hints:
     file = file or FileFacts((), (), (), (), None)
     is_known = _knows(file, slots)
-    rest = (
+    unnamed = (
         sorted({(i.module, i.name or "") for i in file.imports if not i.level and i.module}),
         sorted(c.name for c in file.classes if is_only_async(c)),
         sorted(held_in(file, makers)),
@@ -179,9 +162,7 @@ def _hints(file: FileFacts | None, slots: Collection[str], makers: Collection[st
     awaited = {callee.rpartition(".")[2] for f in file.functions for callee in f.awaited if " " not in callee}
     return _Hints(
         {f.name for f in file.functions if f.flags & 1} | awaited,
-        {f.name for f in file.functions if f.flags & 3 == 1},
-        {f.name for f in file.functions if f.flags & 3 == 3},
-        rest,
+        unnamed,
     )
 
 
@@ -201,10 +182,10 @@ def _packages_of(modules: Sequence[Module]) -> set[str]:
     """The packages that the files import from, and those that what they import comes from: FastAPI's `WebSocket`."""
     imported = {(i.module, i.name) for m in modules for i in m.facts.imports if not i.level and i.module}
     tops = {module.partition(".")[0] for module, _ in imported}
-    known = {top for top in tops if top not in sys.stdlib_module_names and library.knows(top)}
-    named = [f"{module}.{name}" for module, name in imported if name and module.partition(".")[0] in known]
-    found = [library.find(name) for name in named]
-    return tops | {one.name.partition(".")[0] for one in found if one is not None}
+    tables = {top for top in tops if top not in sys.stdlib_module_names and library.knows(top)}
+    imported_names = [f"{module}.{name}" for module, name in imported if name and module.partition(".")[0] in tables]
+    symbols = [library.find(name) for name in imported_names]
+    return tops | {symbol.name.partition(".")[0] for symbol in symbols if symbol is not None}
 
 
 def _async_types(modules: Sequence[Module]) -> frozenset[str]:
@@ -212,7 +193,7 @@ def _async_types(modules: Sequence[Module]) -> frozenset[str]:
     words = {"Awaitable", "Coroutine"}
     for module in modules:
         for name, _, value in module.facts.variables if _knows(module.facts, words) else ():
-            if value is not None and value[0] in {"index", "binop"} and mentions_one(value, words):
+            if value is not None and value[0] in {"index", "binop"} and _mentions_any(value, words):
                 words.add(name)
         for f in module.facts.functions:
             if _is_async_call(f):
@@ -225,19 +206,21 @@ def _async_attributes(modules: Sequence[Module], slots: frozenset[str]) -> set[s
     names: set[str] = set()
     for module in modules:
         for c in module.facts.classes if _knows(module.facts, slots) else ():
-            names.update(name for name, node in c.annotations if mentions_one(node, slots))
-            names.update(name for name, said in _set_attributes(module.facts, c) if mentions_one(said, slots))
+            names.update(name for name, node in c.annotations if _mentions_any(node, slots))
+            names.update(
+                name for name, annotation in _set_attributes(module.facts, c) if _mentions_any(annotation, slots)
+            )
     return names
 
 
 def _set_attributes(file: FileFacts, c: ClassFacts) -> Iterator[tuple[str, Node]]:
     """The attributes that methods set, with their annotation or that of the parameter they are set to."""
     for name, index, annotation, value in c.self_attributes:
-        said = annotation
-        if said is None and value is not None and value[0] == "name":
-            said = next((p[1] for p in file.functions[index].params if p[0] == value[1]), None)
-        if said is not None:
-            yield name, said
+        declared = annotation
+        if declared is None and value is not None and value[0] == "name":
+            declared = next((p[1] for p in file.functions[index].params if p[0] == value[1]), None)
+        if declared is not None:
+            yield name, declared
 
 
 def _renamed(file: FileFacts) -> Iterator[tuple[str, str]]:
@@ -274,7 +257,7 @@ def _named(value: Node) -> tuple[str, ...]:
     if kind == "attr":
         return (value[2],)
     branches = (value[2], value[3]) if kind == "ifexp" else value[1] if kind == "or" else ()
-    return tuple(one[1 if one[0] == "name" else 2] for one in branches if one[0] in {"name", "attr"})
+    return tuple(branch[1 if branch[0] == "name" else 2] for branch in branches if branch[0] in {"name", "attr"})
 
 
 def _knows(file: FileFacts, words: Collection[str]) -> bool:
@@ -283,9 +266,9 @@ def _knows(file: FileFacts, words: Collection[str]) -> bool:
     return not words.isdisjoint(file.mentions) or any(i.local in words for i in file.imports)
 
 
-def mentions_one(node: Node, words: Collection[str]) -> bool:
+def _mentions_any(node: Node, words: Collection[str]) -> bool:
     """Whether an annotation has one of these words; a string is looked through as text."""
-    return any(one in words or ("[" in one and any(word in one for word in words)) for one in words_of(node))
+    return any(text in words or ("[" in text and any(word in text for word in words)) for text in words_of(node))
 
 
 def _wrapping(file: FileFacts) -> Iterator[str]:

@@ -10,10 +10,10 @@ from troth.analysis.semantics.symbols import Class
 from troth.analysis.semantics.values import CallableType, ClassObject, FunctionValue, Instance
 
 if TYPE_CHECKING:
+    from troth.analysis.semantics.incident import Misuse, Site
     from troth.analysis.semantics.program import Program
     from troth.analysis.semantics.resolve.library import LibraryFunction
     from troth.analysis.semantics.symbols import Function
-    from troth.analysis.semantics.walk.incident import Misuse, Site
 
 __all__ = ["MISUSED", "Reasons"]
 
@@ -111,15 +111,15 @@ class Reasons:
 
     def of_misuses(self, site: Site, misuses: list[Misuse], variable: str) -> tuple[Reason, ...]:
         """What the code does with the variable that holds the promise."""
-        said: list[Reason] = []
+        reasons: list[Reason] = []
         for misuse in misuses[:2]:
             text = f"`{variable}` is {MISUSED.get(misuse.kind, 'used as a result')}"
             if misuse.kind == "attribute":
                 text = f"`{variable}.{misuse.text}` is read"
             elif misuse.kind in {"text", "argument", "handed over"} and misuse.text:
                 text = f"`{variable}` is given to {misuse.text}"
-            said.append(Reason(f"{text} although it is a coroutine", site.function.module.path, misuse.at[0]))
-        return tuple(said)
+            reasons.append(Reason(f"{text} although it is a coroutine", site.function.module.path, misuse.at[0]))
+        return tuple(reasons)
 
 
 MISUSED = {

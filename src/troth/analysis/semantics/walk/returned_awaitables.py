@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from troth.analysis.facts.names import last_name
-from troth.analysis.semantics.queries.call_graph import names_of
+from troth.analysis.semantics.incident import AWAITED, PENDING, Site
+from troth.analysis.semantics.infer.awaitables_in_value import (
+    has_dict,
+    holds_promise,
+    is_future,
+    is_mixed,
+    is_promise,
+    promises,
+)
+from troth.analysis.semantics.infer.call_graph import names_of
+from troth.analysis.semantics.infer.never_awaitable import mentions_awaitable, never_awaitable
 from troth.analysis.semantics.symbols import Function
 from troth.analysis.semantics.values import (
     AwaitableObject,
@@ -17,16 +27,6 @@ from troth.analysis.semantics.values import (
     Value,
     members_of,
 )
-from troth.analysis.semantics.walk.awaitables_in_value import (
-    has_dict,
-    holds_promise,
-    is_future,
-    is_mixed,
-    is_promise,
-    promises,
-)
-from troth.analysis.semantics.walk.coroutine_sinks import mentions_awaitable, never_awaitable
-from troth.analysis.semantics.walk.incident import AWAITED, PENDING, Site
 from troth.analysis.semantics.walk.sync_use_of_async import PlainUse
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class Returning(PlainUse):
                     facts.returns is not None
                     and (not facts.decorators or self.inside.decorated_with("staticmethod", "classmethod"))
                     and not self.inside.is_abstract
-                    and not self.program.evidence.siblings.is_awaited(self.inside.name)
+                    and not self.program.counts.is_awaited(self.inside.name)
                     and self._is_declared_result()
                 )
             )
@@ -153,7 +153,7 @@ class Returning(PlainUse):
             site is not None
             and isinstance(site.target, Function)
             and site.target.parent is self.inside
-            and not self.program.evidence.siblings.is_awaited(site.target.name)
+            and not self.program.counts.is_awaited(site.target.name)
             for site in sites
         )
 

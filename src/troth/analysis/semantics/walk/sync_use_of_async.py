@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from troth.analysis.findings import Reason
+from troth.analysis.semantics.incident import Incident, Site
 from troth.analysis.semantics.infer.call_results import callee_text
 from troth.analysis.semantics.infer.evaluator import _at_of
-from troth.analysis.semantics.infer.narrowing import Narrowing
 from troth.analysis.semantics.resolve.library import LibraryClass, LibraryFunction
 from troth.analysis.semantics.values import (
     AsyncContext,
@@ -19,11 +19,11 @@ from troth.analysis.semantics.values import (
     Value,
     members_of,
 )
-from troth.analysis.semantics.walk.incident import Incident, Site
+from troth.analysis.semantics.walk.narrowing import Narrowing
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import At, Node
-    from troth.analysis.semantics.walk.incident import Promise
+    from troth.analysis.semantics.incident import Promise
 
 __all__ = ["PlainUse"]
 

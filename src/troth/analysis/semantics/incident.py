@@ -1,0 +1,116 @@
+"""What is remembered of a place where a promise is made, and what became of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+# For real, as types of fields: compiled code makes them together with the classes.
+from troth.analysis.findings import Reason
+from troth.analysis.semantics.symbols import Function
+from troth.analysis.semantics.values import Instance, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from troth.analysis.facts.model import At, Node
+
+__all__ = [
+    "AWAITED",
+    "KEPT",
+    "MAYBE",
+    "PENDING",
+    "WEAK",
+    "Incident",
+    "KeyAsked",
+    "Misuse",
+    "Operand",
+    "Promise",
+    "Site",
+]
+
+# A "task" runs whether somebody awaits it or not; a "future" (`gather`, `run_in_executor`) gives its result only so.
+Promise = Literal["coroutine", "generator", "context", "task", "future", "iterable"]
+
+# What may have become of a promise on the paths that lead to a point; a union of these.
+PENDING = 1
+KEPT = 2  # handed to somebody who may keep it
+AWAITED = 4
+MAYBE = 8  # made on some of these paths only
+WEAK = 16  # handed to somebody unknown who does not look like one that awaits
+
+
+@dataclass(eq=False)
+class Site:
+    """A call (or an access to an async property) whose value is a promise."""
+
+    function: Function  # the function the call stands in
+    at: At
+    callee: str  # as written
+    target: Any  # what is called: a function of the project or of a library; None where only siblings speak
+    promise: Promise
+    sure: bool
+    why: Callable[[], tuple[Reason, ...]]
+    by_siblings: bool = False  # nothing is known of the callee but that other sites await it
+    by_name: bool = False  # the callee, or the class of the receiver, is known by a name alone
+    is_firm: bool = False  # and so many do that it is more than a guess
+    is_quiet: bool = False  # an object that can be awaited: lost only where a use shows that its result was meant
+    is_query: bool = False  # such an object that does nothing before: lost as well where it is thrown away, or tested
+
+    @property
+    def reasons(self) -> tuple[Reason, ...]:
+        """Why this is known, nearest link first. Told only when asked: most promises are awaited on the spot."""
+        return self.why()
+
+    @property
+    def is_guess(self) -> bool:
+        """Whether a name, or what other sites do, is all that speaks for it."""
+        return self.by_siblings or self.by_name
+
+    @property
+    def target_name(self) -> str:
+        """What is called, by its name in the program."""
+        return getattr(self.target, "qualname", "") or self.callee
+
+
+@dataclass
+class Misuse:
+    """A use of a promise that takes it for its result."""
+
+    kind: str
+    at: At
+    text: str = ""
+
+
+@dataclass
+class Incident:
+    """A promise that is lost, or something near it: the raw material of rules."""
+
+    kind: str
+    site: Site
+    at: At
+    detail: str = ""
+    variable: str = ""
+    sure: bool = True
+    masked_line: int = 0  # the line of the broad `except` that would hide the error
+    more: tuple[Reason, ...] = field(default=())
+
+
+class Operand(NamedTuple):
+    """What `await`, `async for` or `async with` is given, where that may be something they refuse."""
+
+    how: str
+    node: Node
+    value: Value
+    at: At
+    sure: bool  # no class on the way is a guess
+    base: Value | None  # of which object it is an attribute
+
+
+class KeyAsked(NamedTuple):
+    """An object of a class is asked for a key: `x["k"]`, or by a `get` that the class lacks."""
+
+    variable: str  # that holds the object; empty for `(await f())["k"]`
+    key: str | None  # None for `get`
+    base: Instance
+    at: At | None  # of the attribute `get`, or of the `await`; a subscript of a variable has no place of its own

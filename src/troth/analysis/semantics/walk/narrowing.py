@@ -1,0 +1,265 @@
+"""What a condition tells of names and attributes on the branch where it held, and where it did not."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from troth.analysis.facts.names import dotted, last_name
+from troth.analysis.semantics.incident import MAYBE, PENDING
+from troth.analysis.semantics.infer.awaitables_in_value import (
+    holds_promise,
+    is_promise,
+    promises,
+)
+from troth.analysis.semantics.infer.call_results import callee_text
+from troth.analysis.semantics.infer.color_checks import ASKS_FOR_FUNCTION
+from troth.analysis.semantics.infer.evaluator import _at_of
+from troth.analysis.semantics.symbols import Class
+from troth.analysis.semantics.values import (
+    Builtin,
+    CallableType,
+    ClassObject,
+    Coroutine,
+    FunctionValue,
+    Instance,
+    Nothing,
+    Union,
+    Value,
+    members_of,
+    union,
+)
+from troth.analysis.semantics.walk.awaitable_states import Ledger
+
+if TYPE_CHECKING:
+    from troth.analysis.facts.model import Node
+
+__all__ = ["Narrowing", "asks_for_method", "asks_for_mode"]
+
+_MODE = re.compile(
+    r"(?i)^_*(?:(?:is|use|uses|run|in|as|has|want|wants|supports?)_?)?a?sync(?:hronous)?"
+    r"(?:_(?:mode|code|flavou?r|context))?$"
+)
+_ASKS_FOR_OTHERS = frozenset({"isasyncgenfunction", "isgeneratorfunction"})
+_AWAITABLE_TYPES = frozenset(
+    {"Awaitable", "Coroutine", "CoroutineType", "Future", "Task", "AsyncIterator", "AsyncGenerator", "AsyncIterable"}
+    | {"AsyncGeneratorType", "AbstractAsyncContextManager", "AsyncContextManager", "GeneratorType"}
+)
+
+
+class Narrowing(Ledger):
+    """A walk that learns from conditions."""
+
+    def narrow(self, test: Node, *, truth: bool) -> None:
+        """What is known on the branch where `test` came out as `truth`."""
+        kind = test[0]
+        if kind == "not":
+            self.narrow(test[1], truth=not truth)
+        elif kind == "and" and truth:
+            for part in test[1]:
+                self.narrow(part, truth=True)
+        elif kind == "or" and not truth:
+            for part in test[1]:
+                self.narrow(part, truth=False)
+        elif kind == "or" and len({_asked_of(part) for part in test[1]}) == 1 and _asked_of(test[1][0]):
+            self.narrow(test[1][0], truth=True)  # in two ways, of one and the same
+        elif kind == "call" and test[1] == ("name", "isinstance") and len(test[2]) == 2:
+            self._narrow_by_class(test[2][0], test[2][1], truth=truth)
+        elif kind == "call" and len(test[2]) == 1 and last_name(test[1]) in ASKS_FOR_FUNCTION:
+            if truth:
+                self._narrow_to_async(test[2][0])
+            else:
+                self._narrow_to_other(test[2][0])
+        elif kind == "call" and truth and len(test[2]) == 1 and last_name(test[1]) in _ASKS_FOR_OTHERS:
+            self._narrow_to_other(test[2][0])
+        elif kind == "compare" and len(test[2]) == 1 and test[3][0] == ("const", "None") and test[1][0] == "name":
+            is_none = (test[2][0] in {"is", "=="}) == truth
+            self._narrow_none(test[1][1], is_none=is_none)
+        elif kind in {"name", "walrus"}:
+            self._narrow_none(test[1], is_none=not truth)
+
+    def on_ifexp(self, node: Node) -> Value | None:
+        self.test(node[1])
+        if _asks_for_color(node[1]):
+            return union([self._arm(node[1], node[2], truth=True), self._arm(node[1], node[3], truth=False)])
+        return union([self._where(node[1], node[2]), self.value(node[3])])
+
+    def _arm(self, test: Node, node: Node, *, truth: bool) -> Value | None:
+        """What `node` is where it was asked whether calling something gives a coroutine."""
+        outside, self.env = self.env, dict(self.env)
+        self.narrow(test, truth=truth)
+        value = self.value(node)
+        self.env = outside
+        return value
+
+    def on_and(self, node: Node) -> Value | None:
+        *tests, last = node[1]
+        for index, part in enumerate(tests):
+            if index and _asks_for_class(tests[index - 1]):
+                self._where(tests[index - 1], ("not", part))
+            else:
+                self.test(part)
+        return self._where(tests[-1], last)
+
+    def _where(self, test: Node, node: Node) -> Value | None:
+        """What `node` is where `test` holds, as far as that asks for a class."""
+        tests = [t for t in (test[1] if test[0] == "and" else (test,)) if _asks_for_class(t)]
+        if not tests:
+            return self.value(node)
+        outside, self.env = self.env, dict(self.env)
+        keys = {dotted(t[2][0]) for t in tests}
+        for part in tests:
+            if not holds_promise(self.value(part[2][0])):
+                self._narrow_by_class(part[2][0], part[2][1], truth=True)
+        value = self.value(node)
+        learned = {n: v for n, v in self.env.items() if n not in keys and outside.get(n) is not v}
+        self.env = outside
+        self.env.update(learned)
+        return value
+
+    def _narrow_by_class(self, node: Node, classes: Node, *, truth: bool) -> None:
+        key = dotted(node)
+        if not key:
+            return
+        value = self.value(node)
+        if type(value) is Coroutine and value.site is not None and not value.site.sure:
+            self._known.add(value.site)  # it was only believed to be one, and whoever asks for a class knows better
+            self._learn(key, None)
+        elif truth:
+            self._asks_for_result(value, classes, node)
+        if truth:
+            self._narrow_to_class(key, classes)
+            return
+        if holds_promise(value):
+            nodes = classes[1] if classes[0] == "tuple" else (classes,)
+            if any(last_name(n) in _AWAITABLE_TYPES for n in nodes):
+                self.known(value)
+                self._learn(key, union([m for m in members_of(value) if not is_promise(m)]))
+        elif isinstance(value, Union):
+            excluded = [self.value(n) for n in (classes[1] if classes[0] == "tuple" else (classes,))]
+            remaining = [m for m in value.members if not any(self._is_of(m, cls) for cls in excluded)]
+            if remaining and len(remaining) < len(value.members):
+                self._learn(key, union(remaining))
+
+    def _asks_for_result(self, value: Value | None, classes: Node, node: Node) -> None:
+        """`isinstance(rows, list)` of what is surely a coroutine: its result was meant."""
+        nodes = classes[1] if classes[0] == "tuple" else (classes,)
+        if type(value) is not Coroutine or value.site is None or self.pending.get(value.site, 0) & MAYBE:
+            return  # on another path it may well be what is asked for
+        if not any(last_name(n) in _AWAITABLE_TYPES for n in nodes):
+            class_names = " or ".join(f"`{last_name(n)}`" for n in nodes if last_name(n))
+            self.misuse(
+                value,
+                "argument",
+                _at_of(node),
+                f"`isinstance`, and {class_names or 'what it asks for'} is no awaitable",
+            )
+
+    def _is_of(self, value: Value | None, cls: Value | None) -> bool:
+        if isinstance(cls, FunctionValue):
+            return isinstance(value, Builtin) and cls.function.qualname == f"builtins.{value.name}"
+        if not isinstance(value, Instance) or not isinstance(cls, ClassObject):
+            return False
+        if value.cls is cls.cls:
+            return True
+        return isinstance(value.cls, Class) and cls.cls in self.program.classes.order(value.cls)
+
+    def _learn(self, key: str, value: Value | None) -> None:
+        """What a name, or an attribute of one, stands for on this path."""
+        self._knows_attributes = self._knows_attributes or "." in key
+        self.env[key] = value
+
+    def _narrow_to_async(self, node: Node) -> None:
+        """On the path where `iscoroutinefunction(f)` is true, calling `f` gives a coroutine."""
+        key = dotted(node).removesuffix(".__call__")
+        if key and not isinstance(self.value(node), FunctionValue | ClassObject):
+            how = f"`{callee_text(node)}` was asked, and is a coroutine function"
+            self._learn(key, CallableType(Coroutine(None, lambda: None), how))
+
+    def _narrow_to_other(self, node: Node) -> None:
+        """On the path where `f` was asked, calling it gives no coroutine, whatever its class says."""
+        key = dotted(node).removesuffix(".__call__")
+        if key:
+            self._learn(key, CallableType(None))
+
+    def on_attr(self, node: Node) -> Value | None:
+        if self._knows_attributes:
+            key = dotted(node)
+            if key in self.env:
+                return self.env[key]
+        return super().on_attr(node)
+
+    def _forget_attributes(self, name: str) -> None:
+        for key in [k for k in self.env if k == name or k.startswith(f"{name}.")]:
+            del self.env[key]
+
+    def _narrow_to_class(self, name: str, classes: Node) -> None:
+        nodes = classes[1] if classes[0] == "tuple" else (classes,)
+        instances: list[Value | None] = []
+        for node in nodes:
+            value = self.value(node)
+            if isinstance(value, ClassObject):
+                why = (f"`isinstance` says so for `{name}`", self.module.path, self.inside.facts.at[0])
+                instances.append(self.program.types.instance(value.cls, (), why))
+            elif isinstance(value, FunctionValue) and value.function.qualname.startswith("builtins."):
+                instances.append(Builtin(value.function.name))
+            else:
+                instances.append(None)
+        current = self.env.get(name)
+        if holds_promise(current):
+            is_guess = any(promise.site is not None and promise.site.by_siblings for promise in promises(current))
+            if is_guess or any(last_name(n) in _AWAITABLE_TYPES for n in nodes):
+                self.known(current)  # whoever says what it is knows better than its siblings do
+                return
+            for promise in promises(current):
+                if promise.site in self.pending:  # what is of that class is no promise: none is held on this path
+                    self.pending[promise.site] = (self.pending[promise.site] & ~PENDING) | MAYBE
+        if "." not in name or None not in instances:
+            self._learn(name, union(instances) if None not in instances else None)
+
+    def _narrow_none(self, name: str, *, is_none: bool) -> None:
+        value = self.env.get(name)
+        if value is None:
+            return
+        if is_none:
+            for promise in promises(value):  # there is none on this path
+                if promise.site is not None and promise.site in self.pending:
+                    self.pending[promise.site] |= MAYBE
+                    if isinstance(value, Union):
+                        self.pending[promise.site] &= ~PENDING
+        elif isinstance(value, Union):
+            self.env[name] = union([m for m in value.members if not isinstance(m, Nothing)])
+
+
+def asks_for_mode(test: Node) -> bool:
+    """Whether a condition is `is_sync()`, `self.is_async`, `not use_async` or `mode == "async"`."""
+    if test[0] == "not":
+        return asks_for_mode(test[1])
+    if test[0] in {"and", "or"}:
+        return any(map(asks_for_mode, test[1]))
+    if test[0] == "compare" and len(test[2]) == 1:
+        compared = test[3][0]
+        return compared[:2] == ("const", "str") and len(compared) == 3 and compared[2] in {"sync", "async"}
+    return _MODE.search(last_name(test[1] if test[0] == "call" else test)) is not None
+
+
+def asks_for_method(test: Node) -> bool:
+    """Whether a condition is `iscoroutinefunction(self.start)`."""
+    return test[0] == "call" and last_name(test[1]) in ASKS_FOR_FUNCTION and bool(test[2]) and test[2][0][0] == "attr"
+
+
+def _asked_of(test: Node) -> str:
+    """`callback` in `iscoroutinefunction(callback)` and in `iscoroutinefunction(callback.__call__)`; else nothing."""
+    is_asked = test[0] == "call" and len(test[2]) == 1 and last_name(test[1]) in ASKS_FOR_FUNCTION
+    return dotted(test[2][0]).removesuffix(".__call__") if is_asked else ""
+
+
+def _asks_for_color(test: Node) -> bool:
+    """Whether a condition is `iscoroutinefunction(self.predict)`, or that it is not."""
+    test = test[1] if test[0] == "not" else test
+    return test[0] == "call" and last_name(test[1]) in ASKS_FOR_FUNCTION
+
+
+def _asks_for_class(test: Node) -> bool:
+    """Whether a condition is `isinstance(x, Store)`."""
+    return test[0] == "call" and test[1] == ("name", "isinstance") and len(test[2]) == 2

@@ -1,0 +1,53 @@
+"""Each witness and each doubt decides by itself: switched off, its case turns out otherwise."""
+
+import importlib
+
+import pytest
+
+from tools.same.troth import findings_in_program
+from troth.analysis.semantics.evidence import judge, switches
+
+PACKAGE = "troth.analysis.semantics.evidence"
+MODULES = {"started-by-decorator": "opaque_decorator"}
+
+
+def cases(room, names):
+    """The cases of all modules of a room, by the name of the witness or the doubt."""
+    for name in names:
+        module = importlib.import_module(f"{PACKAGE}.{room}.{MODULES.get(name, name.replace('-', '_'))}")
+        for case in module.CASES:
+            yield pytest.param(name, case.program, id=f"{name}: {case.name}")
+
+
+def lost(program):
+    """The lines on which a lost call is reported."""
+    rows = findings_in_program({"case.py": program.encode()})
+    return {row["line"] for row in rows if row["code"].startswith(("TR1", "TR2"))}
+
+
+def marked(program):
+    """The lines that end in `# lost`."""
+    return {number for number, line in enumerate(program.splitlines(), 1) if line.endswith("# lost")}
+
+
+@pytest.fixture(autouse=True)
+def all_on():
+    """Whatever a test switches off is on again after it."""
+    yield
+    switches.OFF.clear()
+
+
+@pytest.mark.parametrize(("name", "program"), list(cases("witnesses", judge.WITNESSES)))
+def test_only_this_witness_reports_it(name, program):
+    """With the witness the marked line is reported, without it nothing is."""
+    assert lost(program) == marked(program) != set()
+    switches.OFF.add(name)
+    assert lost(program) == set()
+
+
+@pytest.mark.parametrize(("name", "program"), list(cases("doubts", judge.DOUBTS)))
+def test_only_this_doubt_silences_it(name, program):
+    """With the doubt nothing is reported, without it the marked line is."""
+    assert lost(program) == set()
+    switches.OFF.add(name)
+    assert lost(program) == marked(program) != set()
