@@ -50,6 +50,7 @@ NOT_COMPILED = (
     "src/troth/analysis/incremental/context.py",
     "src/troth/analysis/incremental/dependencies.py",
     "src/troth/analysis/rules/catalog.py",
+    "src/troth/analysis/semantics/evidence/words.py",
     "src/troth/analysis/rules/_mocks.py",
     "src/troth/analysis/rules/registry.py",
 )

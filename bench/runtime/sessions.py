@@ -35,7 +35,7 @@ from troth.runtime.sessions import (
     SessionState,
 )
 from troth.runtime.store import commit_point
-from troth.runtime.store.session_rows import SessionRow
+from troth.runtime.store.rows.sessions import SessionRow
 
 POINT = commit_point("bench.sessions", "many rows at once")
 KEY = "a key that is only used in benchmarks"

@@ -31,11 +31,13 @@ from troth.runtime.arguments import check_count, check_names, check_path, check_
 from troth.runtime.channels import Channel, Delivery, Inbox, InProcessChannel
 from troth.runtime.channels.binding import MAIN_SESSION, default_started, default_stopped
 from troth.runtime.conversations import Conversations
-from troth.runtime.engine import Decision, EmbeddedEngine, Engine
+from troth.runtime.engine import Decision, Engine
 from troth.runtime.engine.errors import EngineClosedError, NotAwaitedError, TooLateError, UnknownRunError
 from troth.runtime.engine.invoke.worker_pool import GRACE, MAX_RESULT
+from troth.runtime.engine.open import open_engine
 from troth.runtime.engine.rewind import CAN_RESUME
 from troth.runtime.jobs import Jobs
+from troth.runtime.lists import Lists
 from troth.runtime.promises import Outbox, Promises, Retention, RetryPolicy
 from troth.runtime.promises.agent_work import AgentWork
 from troth.runtime.promises.promises import PreparedWork
@@ -50,12 +52,15 @@ from troth.runtime.store import (
     Notifier,
     RunRecord,
     RunState,
-    SqliteStore,
+    Store,
     StoreBusyError,
     StoreError,
     Transaction,
+    open_store,
 )
-from troth.runtime.store.folder import FOLDER, make_folder_of
+from troth.runtime.store.list_records import Page, RunItem
+from troth.runtime.store.open import is_address, is_store
+from troth.runtime.store.sqlite.folder import FOLDER
 from troth.runtime.workflows.document.problems import did_you_mean, nearest
 from troth.runtime.workflows.execute.failures import check_inputs
 from troth.runtime.workflows.execute.replay import Replayed, replay
@@ -133,6 +138,10 @@ class Runtime:
     are kept from the end of the work on, `delivery` when a delivery is tried again. With `must_bind=True` a promise
     that is made outside of every turn, in a thread that lost its context for one, is refused.
 
+    `engine="temporal://host:7233/namespace?queue=troth"` has workflows, sagas and promised work carried out by the
+    workers of a Temporal server, each with a runtime that has loaded what it is to carry out; the store is then one
+    that all of them reach. Conversations, sessions and jobs stay with the process that they were begun in.
+
     `on_event` is called with each `RunEvent` of every run that this runtime begins, resumes, forks or takes up: one
     function or several, sync or async. It is called on one thread of the runtime's own, called `troth-events`, one
     event after the other; an async one runs to its end there, on a loop of that thread. The event tells the run
@@ -142,8 +151,9 @@ class Runtime:
 
     def __init__(
         self,
-        store: str | os.PathLike[str] | SqliteStore = DEFAULT_STORE,
+        store: str | os.PathLike[str] | Store = DEFAULT_STORE,
         *,
+        engine: str | None = None,
         functions: Mapping[str, Callable[..., object]] | None = None,
         tools: Mapping[str, Callable[..., object]] | None = None,
         agents: Mapping[str, object] | None = None,
@@ -164,15 +174,22 @@ class Runtime:
         check_seconds("grace", grace, may_be_none=False)
         if max_result is not None:
             check_count("max_result", max_result)
-        if not isinstance(store, SqliteStore):
+        if not is_store(store):
             check_path("store", store)
         self._callbacks = callbacks_of(on_event)
-        if not isinstance(store, SqliteStore) and not read_only:
-            make_folder_of(Path(store))
-        self._owns_store = not isinstance(store, SqliteStore)
-        opened = store if isinstance(store, SqliteStore) else SqliteStore(store, read_only=read_only)
+        self._owns_store = isinstance(store, str | os.PathLike)
+        opened: Store = (
+            open_store(store, read_only=read_only, makes_folder=True) if isinstance(store, str | os.PathLike) else store
+        )
         self.store = opened
-        self.engine: Engine = EmbeddedEngine(opened, recover=False, threads=threads, grace=grace, max_result=max_result)
+        self.lists = Lists(opened)
+        try:
+            self.engine: Engine = open_engine(engine, opened, threads=threads, grace=grace, max_result=max_result)
+        except MisuseError:
+            if self._owns_store:
+                opened.close()
+            raise
+        self._is_remote = engine is not None
         self._agents = dict(agents or {})
         registry = Registry(dict(functions or {}), dict(tools or {}), self._agents, lambda: self.conversations)
         self._registry = registry
@@ -235,6 +252,16 @@ class Runtime:
 
                 self._hypervisor = Hypervisor(self.store, registry=self._registry)
             return self._hypervisor
+
+    @hypervisor.setter
+    def hypervisor(self, hypervisor: "Hypervisor") -> None:
+        """Govern with this one, which has hooks of yours: `Hypervisor(runtime.store, verifier=…, trust=…)`."""
+        with self._lock:
+            if self._hypervisor is not None:
+                raise MisuseError("This runtime has a hypervisor already. Nothing was changed; set it before its use.")
+            if hypervisor.store is not self.store:
+                raise MisuseError("The hypervisor is on another store. Nothing was changed; give it `runtime.store`.")
+            self._hypervisor = hypervisor
 
     # ---- promises and channels
 
@@ -369,6 +396,8 @@ class Runtime:
     def _take(self, source: Runnable) -> tuple[str, RegisteredWorkflow]:
         name, known, is_new = self._workflows.take(source)
         if is_new and self.recover:
+            if self._is_remote:
+                self.engine.open()  # from now on, this worker is asked for its runs
             self._recover(name)
         return name, known
 
@@ -581,6 +610,44 @@ class Runtime:
         reports = map(self._told, self._newest(wanted, limit))
         return list(itertools.islice((one for one in reports if wanted in (None, one.state)), max(0, limit)))
 
+    def run_page(
+        self,
+        *,
+        state: RunWord | str | None = None,
+        workflow: str | None = None,
+        session: str | None = None,
+        since: float | None = None,
+        until: float | None = None,
+        text: str | None = None,
+        cursor: str | None = None,
+        limit: int = 20,
+    ) -> Page[RunReport]:
+        """A page of `lists.runs`, each with the report of its steps: costs as much as its runs have steps."""
+        page = self.lists.runs(
+            state=state,
+            workflow=workflow,
+            session=session,
+            since=since,
+            until=until,
+            text=text,
+            cursor=cursor,
+            limit=limit,
+        )
+        return Page([self._reported(item) for item in page], page.next)
+
+    def _reported(self, item: RunItem) -> RunReport:
+        damaged = RunRecord(
+            *(item.id, item.decision, item.label, RunState.DAMAGED, (), None, None, None, item.parent),
+            *(item.forked_from, False, None, None, item.created_at, item.updated_at, None),
+        )
+        try:
+            run = self.engine.find(item.id)
+        except StoreBusyError:
+            raise
+        except StoreError as damage:
+            return tell_damaged(damaged, damage)
+        return self._told(damaged if run is None else run)
+
     async def aruns(self, *, limit: int = 20, state: RunWord | str | None = None) -> list[RunReport]:
         """`runs` for a task."""
         return await call(lambda: self.runs(limit=limit, state=state))
@@ -755,6 +822,8 @@ class Runtime:
         Call its `look()` again and again: it takes up what is there, and tells what has become of it. `wanted(run_id)`
         leaves alone the runs for which it answers no.
         """
+        if self._is_remote:
+            self.engine.open()
         return Worker(self.engine, self.store, self._workflows, wanted, self._tell_of)
 
     def fork(
@@ -1002,8 +1071,10 @@ def _word(state: RunWord | str) -> RunWord:
         raise MisuseError(f"There is no state {state!r} that a run can be in. {advice}") from None
 
 
-def _options(store: SqliteStore) -> str:
-    """The file as the command line has to name it; nothing where it is the one that is looked into anyway."""
+def _options(store: Store) -> str:
+    """The store as the command line has to name it; nothing where it is the one that is looked into anyway."""
+    if is_address(store.address):
+        return f" --store {quote(store.name)}"
     if store.path == DEFAULT_STORE.absolute():
         return ""
     here = Path.cwd()
@@ -1022,7 +1093,7 @@ def run_workflow(
     *,
     run_id: str | None = None,
     check: bool = True,
-    store: str | os.PathLike[str] | SqliteStore = DEFAULT_STORE,
+    store: str | os.PathLike[str] | Store = DEFAULT_STORE,
     on_event: Callback | Sequence[Callback] | None = None,
     **parts: Any,
 ) -> RunReport:
@@ -1045,7 +1116,7 @@ async def arun_workflow(
     *,
     run_id: str | None = None,
     check: bool = True,
-    store: str | os.PathLike[str] | SqliteStore = DEFAULT_STORE,
+    store: str | os.PathLike[str] | Store = DEFAULT_STORE,
     on_event: Callback | Sequence[Callback] | None = None,
     **parts: Any,
 ) -> RunReport:

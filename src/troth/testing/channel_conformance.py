@@ -22,7 +22,7 @@ from troth.runtime.promises import Pushed, Stored
 
 __all__ = ["Check", "Ground", "checks"]
 
-_PATIENCE = 10.0  # seconds in which a delivery has to arrive
+_PATIENCE = 30.0  # seconds in which a delivery has to arrive
 
 
 class Ground(Protocol):

@@ -60,6 +60,7 @@ class Check:
             self.body(ground, str(Path(folder) / "effects"))
 
 
+_PATIENCE = 120.0  # seconds for what has to come about, on a machine that has much else to do
 _checks: list[Check] = []
 
 
@@ -93,7 +94,7 @@ def _fails(call: Callable[[], Any]) -> RunFailedError:
     raise AssertionError(f"It returned {value!r} and should have failed.")
 
 
-def _eventually(is_so: Callable[[], object], expectation: str, seconds: float = 30.0) -> None:
+def _eventually(is_so: Callable[[], object], expectation: str, seconds: float = _PATIENCE) -> None:
     deadline = time.monotonic() + seconds
     while not is_so():
         assert time.monotonic() < deadline, f"It did not come about that {expectation}."
@@ -129,7 +130,7 @@ def the_same_id_is_the_same_run(ground: Ground, path: str) -> None:
     with ground.open() as engine:
         for _ in range(2):
             assert engine.run(programs.order, path, run_id=path) == ["one", "two", "three"]
-        assert engine.start(programs.order, path, run_id=path).result(10) == ["one", "two", "three"]
+        assert engine.start(programs.order, path, run_id=path).result(_PATIENCE) == ["one", "two", "three"]
     with ground.open() as engine:
         assert engine.run(programs.order, path, run_id=path) == ["one", "two", "three"]
         assert _names(path) == ["one", "two", "three"]
@@ -194,10 +195,10 @@ def a_timeout_returns_to_the_caller(ground: Ground, path: str) -> None:
     """Of a sync step and of an async one, from sync and from async code; the outcome is not success."""
     with ground.open() as engine:
         for decision in (programs.slow_sync, programs.slow_async):
-            for call in _both(engine, decision, path, 2.0, 0.1):
+            for call in _both(engine, decision, path, 10.0, 0.1):
                 began = time.monotonic()
                 error = _fails(call)
-                assert time.monotonic() - began < 1.9, "the caller waited for the step all the same"
+                assert time.monotonic() - began < 9.9, "the caller waited for the step all the same"
                 assert error.error["outcome"] == "timeout", error.error
 
 
@@ -241,7 +242,7 @@ def _die(ground: Ground, path: str, at: str) -> None:
             engine.run(programs.dies, {path!r}, {at!r}, run_id={path!r})
     """
     process = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)], check=False, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", textwrap.dedent(script)], check=False, capture_output=True, text=True, timeout=_PATIENCE
     )
     assert process.returncode == -9, process.stderr
 
@@ -283,7 +284,7 @@ def a_cancelled_run_cleans_up_and_is_cancelled(ground: Ground, path: str) -> Non
             if color != "async step":
                 time.sleep(0.1)
             assert engine.cancel(own) is True
-            error = _fails(partial(handle.result, 30))
+            error = _fails(partial(handle.result, _PATIENCE))
             assert isinstance(error, RunCancelledError)
             run = engine.find(own)
             assert run is not None
@@ -303,14 +304,14 @@ def a_signal_reaches_the_run_before_or_after_it_waits(ground: Ground, path: str)
         handle = engine.start(programs.approval, path, run_id=path)
         assert engine.signal(path, "answer", {"yes": True}, key="k") is True
         assert engine.signal(path, "answer", {"yes": False}, key="k") is False
-        assert handle.result(30) == {"yes": True}
+        assert handle.result(_PATIENCE) == {"yes": True}
         late = engine.start(programs.approval, path, run_id=f"{path}-late")
         _eventually(lambda: (r := engine.find(late.id)) and r.state is RunState.WAITING, "the run waits")
         run = engine.find(late.id)
         assert run is not None
         assert run.waiting_for == "signal 'answer'"
         asyncio.run(engine.asignal(late.id, "answer", 7))
-        assert late.result(30) == 7
+        assert late.result(_PATIENCE) == 7
 
 
 @_check("wait")
@@ -324,7 +325,7 @@ def a_waiting_run_outlives_its_engine(ground: Ground, path: str) -> None:
         assert run is not None
         assert run.state is RunState.WAITING
         engine.signal(path, "answer", 1)
-        assert engine.result(path, 30) == 1
+        assert engine.result(path, _PATIENCE) == 1
     assert _names(path) == ["ask", "done"]
 
 
@@ -334,11 +335,11 @@ def a_signal_after_the_timeout_is_for_the_next_wait(ground: Ground, path: str) -
     with ground.open() as engine:
         in_time = engine.start(programs.patient, f"{path}-in-time", 60.0, run_id=f"{path}-in-time")
         engine.signal(in_time.id, "answer", 1)
-        assert in_time.result(30) == 1
+        assert in_time.result(_PATIENCE) == 1
         late = engine.start(programs.patient, path, 0.05, run_id=path)
         _eventually(lambda: _has_done(path, ["ask", "nobody"]), "the time is up")
         engine.signal(late.id, "answer", 2)
-        assert late.result(30) == ["too late", 2]
+        assert late.result(_PATIENCE) == ["too late", 2]
 
 
 @_check("wait")
@@ -350,8 +351,8 @@ def a_sleep_is_a_moment_not_a_duration(ground: Ground, path: str) -> None:
         asleep = time.monotonic()
     time.sleep(1.1)
     with ground.open() as engine:
-        assert engine.result(path, 30) == "after"
-    assert time.monotonic() - asleep < 30
+        assert engine.result(path, _PATIENCE) == "after"
+    assert time.monotonic() - asleep < _PATIENCE
     assert _names(path) == ["before", "after"]
 
 
@@ -388,7 +389,7 @@ def a_fork_has_the_answers_up_to_its_step(ground: Ground, path: str) -> None:
     with ground.open() as engine:
         engine.run(programs.order, path, run_id=path)
         fork = engine.fork(path, "three", fork_id=f"{path}-fork")
-        assert fork.result(30) == ["one", "two", "three"]
+        assert fork.result(_PATIENCE) == ["one", "two", "three"]
         assert engine.run(programs.order, path, run_id=fork.id) == ["one", "two", "three"]
         assert _names(path) == ["one", "two", "three", "three"]
 
@@ -455,7 +456,7 @@ def a_task_cancelled_anywhere_leaves_nobody_holding_the_run(ground: Ground, path
                 own = f"{path}-{how.replace(' ', '-')}-{at}"
                 work = engine.arun(programs.order, own, run_id=own)
                 was_cancelled = asyncio.run(_interrupt(interrupted(work, at, how)))
-                assert engine.start(programs.order, own, run_id=own).result(30) == ["one", "two", "three"]
+                assert engine.start(programs.order, own, run_id=own).result(_PATIENCE) == ["one", "two", "three"]
                 assert sorted(set(_names(own))) == ["one", "three", "two"]
                 assert len(_names(own)) <= 4, "more was repeated than the step in flight"
                 if not was_cancelled:
@@ -466,7 +467,7 @@ def a_task_cancelled_anywhere_leaves_nobody_holding_the_run(ground: Ground, path
 
 async def _interrupt(work: Awaitable[object]) -> bool:
     task = asyncio.ensure_future(work)
-    finished, _ = await asyncio.wait([task], timeout=30)
+    finished, _ = await asyncio.wait([task], timeout=_PATIENCE)
     assert finished, "a cancelled call did not return"
     assert asyncio.all_tasks() == {asyncio.current_task()}, "it left a task behind"
     return task.cancelled()
@@ -515,8 +516,8 @@ def a_second_process_attaches(ground: Ground, path: str) -> None:
             time.sleep(0.5)
             assert process.poll() is None
             engine.signal(path, "answer", 5)
-            assert handle.result(30) == 5
-            assert process.communicate(timeout=30)[0] == "5\n"
+            assert handle.result(_PATIENCE) == 5
+            assert process.communicate(timeout=_PATIENCE)[0] == "5\n"
     assert _names(path) == ["ask", "done"]
 
 

@@ -12,6 +12,7 @@ listed by `names()`; a name that nobody has declared is refused, because a test 
 import contextlib
 import difflib
 import importlib
+import importlib.util
 import pkgutil
 from collections.abc import Callable, Iterator
 
@@ -25,8 +26,10 @@ __all__ = ["InjectedFaultError", "armed", "environment", "names"]
 
 def names() -> list[str]:
     """Every failpoint of the runtime, in the order of declaration. Imports the whole runtime to know them."""
+    has_postgres = importlib.util.find_spec("psycopg") is not None
     for module in pkgutil.walk_packages(troth.runtime.__path__, "troth.runtime."):
-        importlib.import_module(module.name)
+        if has_postgres or not module.name.startswith("troth.runtime.store.postgres."):
+            importlib.import_module(module.name)
     return hooks.failpoint_names()
 
 

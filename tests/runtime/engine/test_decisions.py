@@ -389,6 +389,9 @@ def test_an_id_belongs_to_one_thing(engine):
         engine.run(other, run_id="r")
     with pytest.raises(RunMismatchError):
         engine.run(Orders().decide, "x", run_id="r")
+    engine.run(Orders().decide, "x", run_id="a")
+    with pytest.raises(RunMismatchError, match=r'`Orders\.decide` with other arguments: \["x"\], and here \["y"\]\.'):
+        engine.run(Orders().decide, "y", run_id="a")
 
 
 @pytest.mark.parametrize("verb", ["result", "signal", "cancel", "resume", "fork"])

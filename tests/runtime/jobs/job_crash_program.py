@@ -12,7 +12,10 @@ from troth.runtime.store import SqliteStore
 
 POLICY = RetryPolicy(limit=50, over=600.0, first=0.02, longest=0.1, send_timeout=5.0, probe=0.2)
 HOUR = 3600.0
-ENDS = "echo ran >> ran-1; echo hit; until [ -e go ]; do sleep 0.02; done; exit 7"
+# The hit comes when both run: a kill that it brings about must not fall into the start of the second.
+ENDS = (
+    "echo ran >> ran-1; until [ -e ran-2 ]; do sleep 0.02; done; echo hit; until [ -e go ]; do sleep 0.02; done; exit 7"
+)
 STAYS = "echo ran >> ran-2; exec sleep 60"
 
 

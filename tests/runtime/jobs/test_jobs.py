@@ -299,6 +299,18 @@ def test_cancelling_the_promise_stops_the_job(runtime):
     assert runtime.jobs.get(promise.id).state is JobState.STOPPED
 
 
+def test_cancelling_the_promise_of_another_sessions_job_is_refused(runtime, chat):
+    """F22: no way around the verbs of jobs."""
+    with bind("mine", chat):
+        promise = runtime.jobs.start("exec sleep 60").promise
+    with bind("theirs", chat), pytest.raises(ForeignJobError):
+        runtime.promises.cancel(promise.id)
+    assert runtime.jobs.get(promise.id).state is JobState.RUNNING
+    with bind("mine", chat):
+        assert promise.cancel()
+    assert promise.wait(30).state is PromiseState.CANCELLED
+
+
 def test_waiting_has_an_end(runtime):
     """Both colors say that it goes on."""
     job = runtime.jobs.start("sleep 60").promise.id

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from troth.runtime import Runtime
 from troth.runtime.jobs import supervisor
 from troth.runtime.jobs.job_files import JobFiles
 
@@ -39,7 +40,7 @@ def folder(tmp_path):
 
 
 def start(folder, command, **more):
-    return supervisor._Command(request(folder, command, **more), MINE)
+    return supervisor._Command(request(folder, command, **more), MINE, supervisor._Spares())
 
 
 def ended(command):
@@ -122,11 +123,11 @@ def full_disk(monkeypatch, name, times):
     """`times` writes of one of a command's files fail."""
     write, left = supervisor.write_whole, [times]
 
-    def fails(path, value):
+    def fails(path, value, draft=None):
         if path.endswith(f"/{name}") and left[0] > 0:
             left[0] -= 1
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
-        write(path, value)
+        write(path, value, draft)
 
     monkeypatch.setattr(supervisor, "write_whole", fails)
 
@@ -152,3 +153,99 @@ def test_a_command_that_nobody_could_find_again_is_ended(folder, monkeypatch):
         start(folder, ["sleep", "60"])
     assert supervisor.start_time(spawned[0]) is None
     assert JobFiles(folder).ending().problem["type"] == "OSError"
+
+
+def spares_of(root):
+    folder = root / ".spare"
+    return sorted(folder.iterdir()) if folder.exists() else []
+
+
+def test_folders_are_made_before_their_commands_come(folder):
+    """A command that finds one takes it; what is prepared and not taken is removed with its supervisor."""
+    spares = supervisor._Spares()
+    spares.claim(str(folder))
+    while spares.make_at is not None:
+        spares.prepare(spares.make_at)
+    ready = spares_of(folder.parent)
+    assert len(ready) == 4
+    command = supervisor._Command(request(folder.with_name("next"), ["sh", "-c", "exit 4"]), MINE, spares)
+    assert len(spares_of(folder.parent)) == 3
+    assert ended(command).code == 4
+    assert sorted(path.name for path in Path(command.folder).iterdir()) == ["exit", "output", "process", "stdin"]
+    spares.close()
+    assert spares_of(folder.parent) == []
+
+
+def test_what_a_killed_supervisor_had_prepared_is_removed(folder):
+    """By the next one, and nothing that belongs to a process that lives."""
+    orphan = folder.parent / ".spare" / "1-0-0-0"
+    orphan.mkdir(parents=True)
+    (orphan / supervisor.OUTPUT).touch()
+    living = supervisor.make_spare(str(folder.parent), ["output"])
+    spares = supervisor._Spares()
+    spares.claim(str(folder))
+    spares.prepare(spares.make_at)
+    assert not orphan.exists()
+    assert Path(living).exists()
+
+
+@pytest.mark.parametrize("is_prepared", [True, False], ids=["a spare folder", "none"])
+def test_a_job_that_was_given_up_is_not_started(folder, is_prepared):
+    """Whoever has the folder first decides, whether it was made before or not."""
+    spares = supervisor._Spares()
+    if is_prepared:
+        spares.claim(str(folder.with_name("before")))
+        spares.prepare(spares.make_at)
+    assert JobFiles(folder).give_up()
+    with pytest.raises(FileExistsError):
+        supervisor._Command(request(folder, ["touch", "ran"]), MINE, spares)
+    assert not (folder.parent / "ran").exists()
+    assert not JobFiles(folder).give_up(), "once is enough"
+    assert len(spares_of(folder.parent)) == 0
+
+
+def test_a_job_that_was_started_is_not_given_up(folder):
+    """The folder is taken, and nothing in it is lost."""
+    command = start(folder, ["sh", "-c", "exit 6"])
+    assert not JobFiles(folder).give_up()
+    assert ended(command).code == 6
+    assert spares_of(folder.parent) == []
+
+
+def test_the_age_of_a_start_is_not_that_of_its_folder(folder):
+    """A folder may wait for hours; the job in it was begun when it was taken."""
+    spares = supervisor._Spares()
+    spares.claim(str(folder.with_name("before")))
+    spares.prepare(spares.make_at)
+    (spare,) = spares_of(folder.parent)
+    os.utime(spare, (1.0, 1.0))
+    begun = time.time()
+    spares.claim(str(folder))
+    assert JobFiles(folder).made_at() >= begun - 1
+
+
+def test_a_disk_that_takes_no_folder_refuses_the_start(folder, monkeypatch, capfd):
+    """Preparing tells the log; the command that needs the folder is refused."""
+    spares = supervisor._Spares()
+    spares.claim(str(folder))
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(supervisor, "make_spare", full)
+    spares.prepare(spares.make_at)
+    assert spares.make_at is None
+    assert "No space left" in capfd.readouterr().err
+    with pytest.raises(OSError, match="No space left"):
+        supervisor._Command(request(folder.with_name("next"), ["true"]), MINE, spares)
+
+
+@pytest.mark.parametrize("command", [["true"], ["sleep", "60"]], ids=["over", "under way"])
+def test_nothing_that_was_prepared_is_left_after_the_end(tmp_path, command):
+    """The folder of a runtime that was closed can be deleted at once."""
+    with Runtime(tmp_path / "r.db") as runtime:
+        job = runtime.jobs.start(command, on_shutdown="stop").promise.id
+        until(lambda: spares_of(tmp_path / "r.db.jobs"), 30)
+        if command == ["true"]:
+            runtime.jobs.wait(job, 60)
+    assert spares_of(tmp_path / "r.db.jobs") == []

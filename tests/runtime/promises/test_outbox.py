@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from troth.errors import MisuseError
-from troth.runtime import Capability, Pushed, Runtime, bind, current
+from troth.runtime import Capability, Pushed, Receipt, Runtime, bind, current
 from troth.runtime.channels import Deduplicator
 from troth.runtime.engine import Wait
 from troth.runtime.promises import RetryPolicy
@@ -75,6 +75,9 @@ def test_acceptance_is_no_delivery(runtime):
     runtime.open_channel(channel)
     delivery = promised(runtime, channel)
     until(lambda: channel.sent)
+    record = runtime.outbox.find(delivery)
+    assert record.state is DeliveryState.LEASED
+    assert record.leased_until - record.updated_at <= 30.0
     assert runtime.outbox.counts().delivered == 0
     until(lambda: channel.reset("s"))
     until(lambda: len(channel.sent) == 2)
@@ -320,6 +323,95 @@ def test_nothing_that_a_channel_raises_ends_the_delivering(patient, kind, error)
     until(lambda: sorted(channel.ids) == sorted(deliveries))
     until(lambda: patient.outbox.counts().delivered == 3)
     assert sorted(patient.outbox.find(delivery).attempt for delivery in deliveries) == [1, 1, 2]
+
+
+class Unshowable(Exception):
+    """An error, or an answer, of which nothing can be written."""
+
+    def __str__(self):
+        raise ValueError("no text")
+
+    __repr__ = __str__
+
+
+def raising(error):
+    raise error
+
+
+ODD_ANSWERS = {
+    "an object without a text": Unshowable,
+    "an error without a text": lambda: raising(Unshowable()),
+    "an error in half a letter": lambda: raising(OSError("no file \udc80\0")),
+    "a header for a number": lambda: Receipt.refused("busy", "0.1"),
+    "never": lambda: Receipt.refused("busy", float("inf")),
+    "no number": lambda: Receipt.refused("busy", float("nan")),
+    "a reason in half a letter": lambda: Receipt.refused("busy \ud800\0", 0.0),
+    "a word that is none": lambda: Receipt("perhaps"),
+}
+
+
+@pytest.mark.parametrize("odd", ODD_ANSWERS)
+@pytest.mark.parametrize("kind", [Switch, AsyncSwitch])
+def test_whatever_a_channel_answers_is_an_attempt_that_can_be_written_down(patient, kind, odd):
+    """F23: it is tried again, and not leased for ever by a process that does not send it."""
+
+    class Odd(kind):
+        def __init__(self):
+            super().__init__()
+            self.has_answered = False
+
+        def send(self, delivery):
+            if not self.has_answered:
+                self.has_answered = True
+                return ODD_ANSWERS[odd]()
+            return super().send(delivery)
+
+    channel = Odd()
+    patient.open_channel(channel)
+    delivery = promised(patient, channel)
+    until(lambda: patient.outbox.find(delivery).state is DeliveryState.DELIVERED)
+    assert (channel.ids, patient.outbox.find(delivery).attempt) == ([delivery], 2)
+
+
+def test_a_reference_in_half_a_letter_is_a_receipt(patient):
+    """The effect has happened: it is written down, and not sent again."""
+
+    class Odd(Switch):
+        def send(self, delivery):
+            super().send(delivery)
+            return Receipt.done("m-\udc80\0")
+
+    channel = Odd()
+    patient.open_channel(channel)
+    delivery = promised(patient, channel)
+    until(lambda: patient.outbox.find(delivery).state is DeliveryState.DELIVERED)
+    assert channel.ids == [delivery]
+
+
+@pytest.mark.parametrize("error", [SystemExit(1), KeyboardInterrupt(), ValueError()], ids=lambda e: type(e).__name__)
+def test_nobody_who_is_asked_ends_the_delivering(patient, error):
+    """`confirm` and `capability` raise what they like: what they were asked about stays owed, and others are served."""
+    asked = []
+
+    def confirm(delivery):
+        asked.append(delivery.id)
+        raise error
+
+    class Moody(Switch):
+        @property
+        def capability(self):
+            return raising(error) if self.can is None else self.can
+
+    channel, other = Moody("moody"), Switch("other")
+    patient.open_channel(channel, max_age=0.0, confirm=confirm)
+    patient.open_channel(other)
+    delivery = promised(patient, channel)
+    until(lambda: [incident.kind for incident in patient.outbox.incidents()] == ["declined"])
+    assert asked == [delivery]
+    channel.can = None
+    elsewhere = promised(patient, other, "another")
+    until(lambda: other.ids == [elsewhere])
+    assert patient.outbox.find(delivery).state is DeliveryState.STORED
 
 
 def test_a_channel_that_cancels_its_own_task_keeps_nothing(patient, caplog):

@@ -26,7 +26,7 @@ class Charge:
     def __call__(self):
         how = self.attempts.pop(0)
         if how == "slow":
-            time.sleep(0.3)
+            time.sleep(1.5)
         elif how == "coroutine":
             return self.later()
         raise ValueError("already charged")
@@ -56,12 +56,12 @@ def test_what_came_before_the_last_attempt_counts(runtime, form, attempts, undon
 
     if form == "saga":
         retry = Retry(attempts=len(attempts), delay=0.001)
-        saga = Saga("s").step("a", do=Charge(*attempts), undo=undo, retry=retry, timeout=0.1)
+        saga = Saga("s").step("a", do=Charge(*attempts), undo=undo, retry=retry, timeout=1.0)
         state = runtime.run_saga(saga, check=False).state
         assert state is (SagaState.ROLLED_BACK if undone else SagaState.FAILED)
     else:
         retry = {"attempts": len(attempts), "delay": "1ms"}
-        flow = Workflow("w", step("a", function=Charge(*attempts), undo=undo, retry=retry, timeout="100ms"))
+        flow = Workflow("w", step("a", function=Charge(*attempts), undo=undo, retry=retry, timeout="1s"))
         run = runtime.run(flow, check=False)
         assert not runtime.replay(run.id).differs
     assert bool(taken_back) is undone

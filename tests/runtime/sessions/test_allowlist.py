@@ -4,7 +4,7 @@ import pytest
 
 from troth.errors import MisuseError
 from troth.runtime.sessions import Action, Hypervisor, RefusedError, SessionConfig
-from troth.runtime.sessions.allowlist import problem_of_command, problem_of_path
+from troth.runtime.sessions.policy.allowlist import problem_of_command, problem_of_path
 
 KEY = "a key that is only used in tests"
 ALLOWED = ["ls", "git status", "/usr/bin/make"]

@@ -18,10 +18,10 @@ from troth.runtime.sessions import (
     Rule,
     SessionConfig,
 )
-from troth.runtime.sessions.rehearsal import rehearse
+from troth.runtime.sessions.policy.rehearsal import rehearse
 
 KEY = "a key that is only used in tests"
-DEADLINE = 20.0
+DEADLINE = 60.0
 
 
 def member_under(hypervisor, policy):

@@ -13,9 +13,10 @@ from troth.runtime.conversations import Conversations
 from troth.runtime.engine import EmbeddedEngine, Step, Wait
 from troth.runtime.engine.commands import Finish
 from troth.runtime.engine.invoke import invocation
-from troth.runtime.store import NotJsonError, SqliteStore, writer
+from troth.runtime.store import NotJsonError, SqliteStore
 from troth.runtime.store.json_codec import keep
 from troth.runtime.store.large_values import is_large, keep_in_parts
+from troth.runtime.store.sqlite import writer
 
 LARGE = {
     "a long text": "\u00fc\U0001f600\ud83d x" * 400_000,

@@ -28,6 +28,7 @@ READS = {
     "recent_streams": lambda store: store.recent_streams("s", 1),
     "events_of_all": lambda store: store.events_of_all("s"),
     "cancelling": lambda store: store.cancelling(),
+    "signalled": lambda store: store.signalled(),
     "read_sessions": lambda store: store.read_sessions(lambda rows: rows.session("s")),
     "trimmed": lambda store: store.trimmed("s"),
     "read_server": lambda store: store.read_server(lambda rows: rows.keys()),
@@ -68,7 +69,7 @@ def test_a_commit_sees_what_it_has_written(store):
 
 def test_the_list_of_reads_is_complete():
     """Everything that a store is asked, and nothing that it is told."""
-    other = {"commit", "acommit", "commit_at_once", "transaction", "listening", "chore", "close", "trim"}
+    other = {"commit", "acommit", "commit_at_once", "transaction", "listening", "chore", "close", "is_alive", "trim"}
     methods = {name for name, value in vars(Store).items() if callable(value) and not name.startswith("_")}
     assert methods - other == set(READS)
 

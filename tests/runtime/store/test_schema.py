@@ -16,9 +16,9 @@ from troth.runtime.store import (
     StoreError,
     UnsupportedSqliteError,
     commit_point,
-    schema,
 )
-from troth.runtime.store.sqlite import STORE_MIGRATE
+from troth.runtime.store.sqlite import schema
+from troth.runtime.store.sqlite.store import STORE_MIGRATE
 from troth.testing import failpoints
 
 POINT = commit_point("test.schema", "whatever a test writes")

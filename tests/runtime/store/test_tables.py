@@ -181,7 +181,8 @@ def test_questions_use_indexes(store):
         "SELECT * FROM signals WHERE run_id = 'x' AND name = 'y' AND taken_by IS NULL ORDER BY id LIMIT 1": "signals",
         "SELECT * FROM runs WHERE 1 AND state IN ('x') ORDER BY created_at DESC, id DESC LIMIT 9": "runs",
         "SELECT * FROM runs WHERE 1 AND decision = 'x' ORDER BY created_at DESC, id DESC LIMIT 9": "runs",
-        "SELECT * FROM runs WHERE 1 AND label = 'x' ORDER BY created_at DESC, id DESC LIMIT 9": "runs",
+        "SELECT * FROM runs WHERE 1 AND label = 'x' AND coalesce(ending, state) = 'y' "
+        "ORDER BY created_at DESC, id DESC LIMIT 9": "runs",
         "DELETE FROM leases WHERE owner = 'x'": "leases",
         "SELECT * FROM runs WHERE instr(decision, ':') > 0 AND substr(decision, 1, instr(decision, ':')) = 'x:' "
         "AND coalesce(ending, state) = 'y' ORDER BY created_at DESC, id DESC LIMIT 9": "runs",

@@ -155,9 +155,9 @@ def resolve(default: Channel | None) -> Binding:
     if bound is not None and bound.channel is not None:
         capability = capability_of(bound.channel).narrowed(limit)
         return Binding(session, bound.channel, capability, f"the turn is bound to the channel {bound.channel.name!r}")
-    said = _from_environment()
-    if said is not None:
-        return Binding(session, default, said.narrowed(limit), f"{VARIABLE} says so")
+    declared = _from_environment()
+    if declared is not None:
+        return Binding(session, default, declared.narrowed(limit), f"{VARIABLE} says so")
     if default is not None:
         return Binding(session, default, capability_of(default).narrowed(limit), "the default channel runs")
     return Binding(session, None, Capability.STORE.narrowed(limit), "no channel is bound and no default channel runs")

@@ -13,6 +13,7 @@ from troth.runtime.channels.capability import Capability
 __all__ = ["Channel", "Delivery", "Receipt"]
 
 Kind = Literal["done", "watch", "summary"]
+_LONGEST_WAIT = 366 * 86400.0  # seconds that a receiver may ask us to wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,17 @@ class Receipt:
     reference: str | None = None
     why: str | None = None
     retry_after: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what nobody could act on; raised in `send`, it is what the attempt came to."""
+        if self.outcome not in ("done", "accepted", "refused"):
+            raise MisuseError(f"A receipt says `done`, `accepted` or `refused`, and not {self.outcome!r}.")
+        after: object = self.retry_after
+        if after is not None and not (isinstance(after, int | float) and abs(after) <= _LONGEST_WAIT):
+            raise MisuseError(
+                f"`retry_after` is {after!r}, and not a number of seconds: nobody could say when to try again.\n"
+                "Give a number of at most a year, or leave it out; of a header, read the number first."
+            )
 
     @classmethod
     def done(cls, reference: str) -> "Receipt":

@@ -47,14 +47,14 @@ class Inbox:
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
-            seen = self._bell.count
+            count = self._bell.count
             delivery = self._pop(session)
             if delivery is not None:
                 if self._acknowledged(delivery):
                     return delivery
                 continue
-            left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            if left == 0.0 or not self._bell.wait(seen, left):
+            remaining = None if deadline is None else max(0.0, deadline - time.monotonic())
+            if remaining == 0.0 or not self._bell.wait(count, remaining):
                 return None
 
     def _acknowledged(self, delivery: Delivery) -> bool:
@@ -68,7 +68,7 @@ class Inbox:
         """`take` for a task. Cancelled in the middle of an acknowledgement, it may have taken something out."""
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
-            seen = self._bell.count
+            count = self._bell.count
             delivery = self._pop(session)
             if delivery is not None:
                 try:
@@ -79,8 +79,8 @@ class Inbox:
                 if is_ours:
                     return delivery
                 continue
-            left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            if left == 0.0 or not await self._bell.await_ring(seen, left):
+            remaining = None if deadline is None else max(0.0, deadline - time.monotonic())
+            if remaining == 0.0 or not await self._bell.await_ring(count, remaining):
                 return None
 
 

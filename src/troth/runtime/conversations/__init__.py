@@ -1,6 +1,7 @@
 """Conversations: an ordered log, and one runner at a time."""
 
 from troth.runtime.conversations.conversation import Conversation, Stopping
+from troth.runtime.conversations.entries import Beginning
 from troth.runtime.conversations.errors import (
     AgentExitError,
     AlreadyRunning,
@@ -15,6 +16,7 @@ from troth.runtime.conversations.state_machine import End
 __all__ = [
     "AgentExitError",
     "AlreadyRunning",
+    "Beginning",
     "Conversation",
     "ConversationClosed",
     "Conversations",

@@ -18,7 +18,7 @@ from troth.runtime.agents.model import Message
 from troth.runtime.conversations import living_runs, log
 from troth.runtime.conversations.callbacks import Callback, Callbacks
 from troth.runtime.conversations.drivers import IN_STEP, SAY, ConversationRun, adrive, drive, in_thread
-from troth.runtime.conversations.entries import Entries, Gate
+from troth.runtime.conversations.entries import Beginning, Entries, Gate
 from troth.runtime.conversations.errors import AgentExitError
 from troth.runtime.conversations.log import State, Status, fold, stream_of
 from troth.runtime.conversations.shared_state import SharedState
@@ -229,9 +229,9 @@ class Conversation:
         return await self._aappend(log.MESSAGE, self._said(message), with_events, is_agents=True)
 
     def _said(self, message: Message | str) -> dict[str, Any]:
-        said = Message("assistant", message) if isinstance(message, str) else message
-        row, run = said.to_json(), self._speaker()
-        if run is not None and run.began_at is not None and said.role != "tool":
+        reply = Message("assistant", message) if isinstance(message, str) else message
+        row, run = reply.to_json(), self._speaker()
+        if run is not None and run.began_at is not None and reply.role != "tool":
             row["seen"] = run.seen
         return row
 
@@ -310,22 +310,22 @@ class Conversation:
             self._home.check_over(handle)
             raise
 
-    def start(self, *, max_steps: int = 100) -> int:
+    def start(self, *, max_steps: int = 100, beginning: Beginning | None = None) -> int:
         """Let the agent answer in the background. The answer is the number of `run.started`, which is in the log.
 
         A sync agent runs on one thread of its own, an async one on a loop that the conversations keep for this.
         `subscribe(after=number)` follows the run to its `run.ended`, `interrupt` stops it. What a step raises is in the
-        log; nobody is there to be told.
+        log; nobody is there to be told. `beginning` is kept together with the start: what is said, and more.
         """
         color = Color.SYNC if self.way.color is not Color.ASYNC else Color.ASYNC
-        handle = self._home.begin(self, "start", color, max_steps)
+        handle = self._home.begin(self, "start", color, max_steps, beginning)
         self._home.carry_out(handle)
         return handle.started_at
 
-    async def astart(self, *, max_steps: int = 100) -> int:
+    async def astart(self, *, max_steps: int = 100, beginning: Beginning | None = None) -> int:
         """`start` for a loop: an async agent runs on this loop, and is cancelled when the loop ends."""
         color = Color.ASYNC if self.way.color is not Color.SYNC else Color.SYNC
-        handle = await self._home.abegin(self, "astart", color, max_steps)
+        handle = await self._home.abegin(self, "astart", color, max_steps, beginning)
         self._home.carry_out(handle, here=True)
         return handle.started_at
 
@@ -487,10 +487,12 @@ class Conversation:
     def _tell(self, events: Sequence[Event]) -> None:
         """Let the callbacks of all handles hear: where the run is, or here if there is none."""
         shared = self._shared
+        run = shared.run
+        if run is not None:
+            run.remember(events)
         if not shared.listeners():
             return
         shared.tell(events)
-        run = shared.run
         if run is None:
             self._home.tell_between_runs(shared)
         elif run.thread is not None and (run.color is Color.ASYNC or run.is_here()):

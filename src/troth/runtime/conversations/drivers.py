@@ -46,6 +46,7 @@ SAY = commit_point("conversation.say", "one entry of a conversation's log")
 STEP_DONE = commit_point("conversation.step", "a step's end, and what the agent had seen")
 RUN_END = commit_point("conversation.end", "a run's end and the lease given back")
 
+_REMEMBERED = 200  # entries of a run that are kept in memory
 _LOOK = 0.005  # seconds between two looks at callbacks that are called elsewhere
 _GRACE = 1.0  # seconds in which a callback on a loop may come to the end of its events; guessed
 
@@ -77,7 +78,10 @@ class ConversationRun:
         self.is_cancelled = False
         self.is_ended = False
         """Its end is written, or will be: it writes nothing more."""
+        self.written: list[Event] | None = []
+        """What this process has written of it, from its beginning on; None once that is too much to remember."""
         self.done = threading.Event()
+        self._waiters: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
         self.pending = PendingEntries()
         self.began_at: int | None = None
         """The number of the last entry that there was when the step under way began; None before the first one."""
@@ -104,6 +108,21 @@ class ConversationRun:
         if loop is not None and task is not None:
             with contextlib.suppress(RuntimeError):  # that loop is closed, and the task with it
                 loop.call_soon_threadsafe(task.cancel)
+
+    def remember(self, events: "Sequence[Event]") -> None:
+        """Keep what was written, so that whoever waits for the end has not to read all of it again."""
+        if self.written is not None:
+            self.written += events
+            if len(self.written) > _REMEMBERED:
+                self.written = None
+
+    async def await_over(self) -> None:
+        """Wait until nothing of it goes on in this process. Cancelling this cancels no run."""
+        loop = asyncio.get_running_loop()
+        waiter = loop, loop.create_future()
+        self._waiters.append(waiter)
+        if not self.done.is_set():  # looked at after the waiter can be seen: one of both notices the other
+            await waiter[1]
 
     def is_here(self) -> bool:
         """Whether this thread is the run's own."""
@@ -230,6 +249,7 @@ class ConversationRun:
     def ended(self, events: "Sequence[Event]") -> None:
         """The run is over, and it is written."""
         self.is_ended = True
+        self.remember(events)
         self.shared.tell(events)
 
     def end(self, end: End, seen: int | None = None) -> None:
@@ -330,6 +350,9 @@ class ConversationRun:
     def over(self) -> None:
         """Nothing of it goes on any more."""
         self._step_thread.close()
+        self.done.set()
+        for loop, waiter in self._waiters:
+            _on_loop(loop, partial(_resolve, waiter))
 
 
 def _on_loop(loop: asyncio.AbstractEventLoop, work: Callable[[], object]) -> None:

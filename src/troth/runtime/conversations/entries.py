@@ -1,8 +1,8 @@
 """Write entries of a conversation's log in one commit, under the lease of whoever writes them."""
 
 import os
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from troth.errors import TrothError
 from troth.runtime.conversations import living_runs, log
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from troth.runtime.conversations.conversation import Conversation
     from troth.runtime.conversations.drivers import ConversationRun
 
-__all__ = ["Entries", "Gate", "NewsError"]
+__all__ = ["Beginning", "Entries", "Gate", "NewsError"]
 
 
 class Gate(Protocol):
@@ -36,6 +36,23 @@ class Gate(Protocol):
 
     def judge_calls(self, calls: Sequence[PendingCall]) -> Mapping[int, str]:
         """Which of these calls of tools are refused, and why; asked before any of them is made. Blocks."""
+
+
+class Beginning(NamedTuple):
+    """What is written in the commit that begins a run, before its start: all of it is kept, or none.
+
+    `work` comes first and may refuse the run by raising. `rows` are added to the log. `is_new` says that nobody has
+    opened the conversation yet: it is opened in this commit.
+    """
+
+    rows: Sequence[Row] = ()
+    work: Callable[[Transaction], object] | None = None
+    is_new: bool = False
+
+    @property
+    def is_large(self) -> bool:
+        """Whether writing it may take noticeable time."""
+        return any(is_large(payload) for _, payload in self.rows)
 
 
 class NewsError(Exception):
@@ -74,7 +91,7 @@ class Entries:
     def __call__(self, tx: Transaction) -> list[Event]:
         """Write them."""
         now = self._conversation.now()
-        self._take_pending(tx, now)
+        self._take_pending(tx)
         rows = [*self._taken, *self._rows]
         if rows and self._conversation._gate is not None:
             self._conversation._gate.inside(tx, rows, now)
@@ -92,7 +109,7 @@ class Entries:
             self._run.pending.put_back(self._taken)
             self._taken = []
 
-    def _take_pending(self, tx: Transaction, now: float) -> None:
+    def _take_pending(self, tx: Transaction) -> None:
         run, resource = self._run, log.stream_of(self._conversation.id)
         if run is not None:
             try:
@@ -104,14 +121,16 @@ class Entries:
             if not run.is_ended:
                 self._taken += run.pending.take()
         elif self._is_agents:
-            self._check_free(tx, resource, now)
+            self._check_free(tx, resource)
 
-    def _check_free(self, tx: Transaction, resource: str, now: float) -> None:
+    def _check_free(self, tx: Transaction, resource: str) -> None:
         """Nobody runs it here, so nobody may run it elsewhere."""
         holder = tx.holder_of(resource)
         if holder is None:
             return
-        if living_runs.is_run_by(holder, self._conversation.look_inside(tx).open_run, now):
+        if living_runs.is_run_by(
+            holder, self._conversation.look_inside(tx).open_run, self._conversation._home.store.is_alive
+        ):
             where = "this process" if holder.pid == os.getpid() else f"process {holder.pid}"
             raise AlreadyRunning(
                 f"The conversation {self._conversation.id!r} is running, in {where}, and only the agent of that run "
@@ -146,7 +165,7 @@ class RunEntries(Entries):
         if self._seen is not None and tx.last_event(stream) != self._seen:
             tx.events(stream, after=self._seen)  # raises if what came in cannot be read: it would come in for ever
             raise NewsError
-        self._take_pending(tx, now)
+        self._take_pending(tx)
         if self._seen is not None and any(kind == log.ASKED for kind, _ in self._taken):
             raise NewsError
         if self._taken and conversation._gate is not None:

@@ -60,7 +60,7 @@ class LateWrites:
             with self._lock:
                 if not self._writes:
                     return
-                point, work, told = self._writes[0]
+                point, work, on_written = self._writes[0]
             events: Sequence[Event] = ()
             try:
                 events = self._store.commit(point, work)
@@ -75,7 +75,7 @@ class LateWrites:
                 self._writes = [write for write in self._writes if write[1] is not work]
                 self._ends = {run_id: end for run_id, end in self._ends.items() if end[1] is not work}
             if events:
-                told(events)
+                on_written(events)
 
     def _try(self) -> None:
         try:

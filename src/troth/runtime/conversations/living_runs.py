@@ -5,9 +5,10 @@ run whose end could not be written, or whose thread could not be started, has le
 """
 
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from troth.runtime.store.identity import Owner, is_alive, lives_here
+from troth.runtime.store.identity import Owner, lives_here
 
 if TYPE_CHECKING:
     from troth.runtime.conversations.drivers import ConversationRun
@@ -33,8 +34,8 @@ def find(run_id: str | None) -> "ConversationRun | None":
     return None if run_id is None else _runs.get(run_id)
 
 
-def is_run_by(holder: Owner | None, run_id: str | None, now: float) -> bool:
+def is_run_by(holder: Owner | None, run_id: str | None, is_alive: Callable[[Owner], bool]) -> bool:
     """Whether the one who has the lease of a conversation carries out its open run `run_id`."""
-    if holder is None or not is_alive(holder, now):
+    if holder is None or not is_alive(holder):
         return False
     return not lives_here(holder) or run_id in _runs

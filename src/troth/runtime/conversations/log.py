@@ -102,8 +102,8 @@ _NOT_AS_WRITTEN = (KeyError, TypeError, ValueError, AttributeError)  # what an e
 
 
 def _damaged(event: Event) -> DamagedStoreError:
-    what = f"entry {event.seq} of stream {event.stream!r}"
-    return DamagedStoreError(what, f"it does not say what an entry {event.kind!r} says")
+    entry = f"entry {event.seq} of stream {event.stream!r}"
+    return DamagedStoreError(entry, f"it does not say what an entry {event.kind!r} says")
 
 
 def _next(state: State, event: Event) -> State:

@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from troth.color import Color
 from troth.errors import MisuseError, RunError
@@ -21,7 +21,7 @@ from troth.runtime.conversations import living_runs, log
 from troth.runtime.conversations.callbacks import Callback, checked
 from troth.runtime.conversations.conversation import Conversation
 from troth.runtime.conversations.drivers import SAY, ConversationRun, adrive, start_thread
-from troth.runtime.conversations.entries import Entries, Gate
+from troth.runtime.conversations.entries import Beginning, Entries, Gate
 from troth.runtime.conversations.errors import AlreadyRunning, ConversationClosed, TooManyRuns
 from troth.runtime.conversations.late_writes import LateWrites
 from troth.runtime.conversations.log import stream_of
@@ -29,8 +29,8 @@ from troth.runtime.conversations.pending_entries import Row
 from troth.runtime.conversations.shared_state import SharedState, tell_in_task
 from troth.runtime.conversations.state_machine import End
 from troth.runtime.engine.embedded.background_loop import BackgroundLoop
-from troth.runtime.store import Event, LeaseLostError, SqliteStore, Store, StoreError, Transaction, commit_point
-from troth.runtime.store.identity import BEAT_EVERY, Owner, lives_here, new_owner, retire
+from troth.runtime.store import Event, LeaseLostError, Store, StoreError, Transaction, commit_point, open_store
+from troth.runtime.store.identity import Owner, lives_here, new_owner, retire
 
 __all__ = ["Conversations"]
 
@@ -58,7 +58,7 @@ class Conversations:
         if not hasattr(store, "commit"):
             check_path("store", store)
         self._owns_store = isinstance(store, str | os.PathLike)
-        self.store: Store = SqliteStore(store) if isinstance(store, str | os.PathLike) else store
+        self.store: Store = open_store(store) if isinstance(store, str | os.PathLike) else store
         self._limit = max_concurrent_runs
         self._lock = threading.Lock()
         self._running: set[ConversationRun] = set()
@@ -70,7 +70,7 @@ class Conversations:
         self._owner = new_owner(self.store.clock())
         self._pid = os.getpid()
         self.store.commit(ENROLL, lambda tx: tx.enroll(self._owner))
-        self._stop_beating = self.store.chore(BEAT_EVERY, self._beat)
+        self._stop_beating = self.store.chore(self.store.beat_every, self._beat)
 
     def open(
         self,
@@ -114,13 +114,20 @@ class Conversations:
         way, callbacks = decide(agent), checked(on_event)
         return self._state_of(conversation_id or uuid.uuid4().hex), way, callbacks
 
+    def new_handle(self, agent: object, way: StepMethod, conversation_id: str) -> Conversation:
+        """A handle of a conversation that nobody has opened yet; `start` opens it, with a `Beginning` that is new.
+
+        `way` is what `decide` has said of the agent, so that this costs next to nothing.
+        """
+        self._check_usable()
+        return Conversation(self, self._state_of(conversation_id), agent, way, None)
+
     def _opening(self, agent: object, shared: SharedState, way: StepMethod) -> Callable[[Transaction], int]:
         """The commit that opens a conversation, unless somebody has been quicker; answers its last entry."""
-        stream, kind = stream_of(shared.id), type(agent)
-        who = {"agent": f"{kind.__module__}.{kind.__qualname__}", "way": way.color.value}
+        stream = stream_of(shared.id)
 
         def work(tx: Transaction) -> int:
-            return tx.last_event(stream) or tx.append_event(stream, log.OPENED, who, self.store.clock())
+            return tx.last_event(stream) or tx.append_event(stream, *_opened(agent, way), self.store.clock())
 
         return work
 
@@ -154,23 +161,39 @@ class Conversations:
 
     def is_running(self, conversation_id: str, run_id: str) -> bool:
         """Whether somebody living carries out its open run `run_id`, here or elsewhere."""
-        return living_runs.is_run_by(self.store.holder(self.resource(conversation_id)), run_id, self.store.clock())
+        return living_runs.is_run_by(self.store.holder(self.resource(conversation_id)), run_id, self.store.is_alive)
 
-    def begin(self, conversation: Conversation, entry: str, color: Color, max_steps: int) -> ConversationRun:
+    def begin(
+        self,
+        conversation: Conversation,
+        entry: str,
+        color: Color,
+        max_steps: int,
+        beginning: Beginning | None = None,
+    ) -> ConversationRun:
         """Take the lease and write down that a run has started; raises `AlreadyRunning` at once if one is under way."""
         handle = self._reserve(conversation, color, max_steps)
         try:
-            self._started(handle, self.store.commit(RUN_START, self._start(handle, entry)))
+            self._started(handle, self.store.commit(RUN_START, self._start(handle, entry, beginning)))
         except BaseException as problem:
             self._withdraw(handle, problem)
             raise
         return handle
 
-    async def abegin(self, conversation: Conversation, entry: str, color: Color, max_steps: int) -> ConversationRun:
+    async def abegin(
+        self,
+        conversation: Conversation,
+        entry: str,
+        color: Color,
+        max_steps: int,
+        beginning: Beginning | None = None,
+    ) -> ConversationRun:
         """`begin` for a loop."""
         handle = self._reserve(conversation, color, max_steps)
         try:
-            self._started(handle, await self.store.acommit(RUN_START, self._start(handle, entry)))
+            is_large = beginning is not None and beginning.is_large
+            work = self._start(handle, entry, beginning)
+            self._started(handle, await self.store.acommit(RUN_START, work, is_large=is_large))
         except BaseException as problem:
             self._withdraw(handle, problem)
             raise
@@ -178,6 +201,7 @@ class Conversations:
 
     def _started(self, handle: ConversationRun, events: Sequence[Event]) -> None:
         handle.started_at = events[-1].seq
+        handle.remember(events)
         handle.shared.run = handle
         handle.shared.tell(events)
 
@@ -250,27 +274,35 @@ class Conversations:
         living_runs.add(handle)
         return handle
 
-    def _start(self, handle: ConversationRun, entry: str) -> Callable[[Transaction], list[Event]]:
+    def _start(
+        self, handle: ConversationRun, entry: str, beginning: Beginning | None
+    ) -> Callable[[Transaction], list[Event]]:
         conversation = handle.conversation
+        first = beginning or Beginning()
         stream, resource = stream_of(conversation.id), self.resource(conversation.id)
         if conversation._gate is not None:
-            conversation._gate.before([log.STARTED])
-        conversation.look()  # so that little of the log is left to be read inside of the commit
+            conversation._gate.before([*(kind for kind, _ in first.rows), log.STARTED])
+        if not first.is_new:
+            conversation.look()  # so that little of the log is left to be read inside of the commit
 
         def work(tx: Transaction) -> list[Event]:
             if handle.is_withdrawn:
                 raise _WithdrawnError
+            if first.work is not None:
+                first.work(tx)
             now = self.store.clock()
             cut_off = conversation.look_inside(tx).open_run
             holder = tx.claim(resource, self._owner.id, handle.run_id, now)
             if holder is not None:
-                if cut_off is None or living_runs.is_run_by(holder, cut_off, now):
+                if cut_off is None or living_runs.is_run_by(holder, cut_off, self.store.is_alive):
                     raise _already_running(conversation.id, holder)
                 tx.release(resource, cut_off)  # it was left behind in this process by a run that is over
                 tx.claim(resource, self._owner.id, handle.run_id, now)
             if conversation._gate is not None:
-                conversation._gate.inside(tx, [(log.STARTED, {"run": handle.run_id})], now)
+                conversation._gate.inside(tx, [*first.rows, (log.STARTED, {"run": handle.run_id})], now)
             rows = [] if cut_off is None else self._end_of(cut_off)
+            if first.is_new and tx.last_event(stream) == 0:
+                rows = [_opened(conversation.agent, conversation.way)]
             start = {
                 "run": handle.run_id,
                 "entry": entry,
@@ -280,7 +312,7 @@ class Conversations:
             }
             return [
                 Event(0, stream, tx.append_event(stream, kind, payload, now), kind, payload, now)
-                for kind, payload in [*rows, (log.STARTED, start)]
+                for kind, payload in [*rows, *first.rows, (log.STARTED, start)]
             ]
 
         return work
@@ -301,7 +333,6 @@ class Conversations:
         with self._lock:
             self._running.discard(handle)
         handle.over()
-        handle.done.set()
         self.tell_between_runs(handle.shared)  # what came in after the run had told the last of its own
 
     def tell_between_runs(self, shared: SharedState) -> None:
@@ -347,11 +378,11 @@ class Conversations:
             return []
         with self._lock:
             running = list(self._running)
-        left = self._end(running, timeout)
+        unfinished = self._end(running, timeout)
         self._is_closed = True
         self._background.close()
         self._let_go()
-        return left
+        return unfinished
 
     async def aclose(self, timeout: float = 5.0) -> list[str]:
         """`close` for a loop."""
@@ -359,22 +390,22 @@ class Conversations:
             return []
         with self._lock:
             running = list(self._running)
-        left = await asyncio.to_thread(self._end, running, timeout)  # waiting blocks a thread, not this loop
+        unfinished = await asyncio.to_thread(self._end, running, timeout)  # waiting blocks a thread, not this loop
         self._is_closed = True
         await asyncio.to_thread(self._background.close)
         await asyncio.to_thread(self._let_go)
-        return left
+        return unfinished
 
     def _end(self, handles: Sequence[ConversationRun], timeout: float) -> list[str]:
         for handle in handles:
             handle.stop()
         deadline = time.monotonic() + timeout
-        left = []
+        unfinished = []
         for handle in handles:
-            here = handle.is_here()  # waiting for oneself would last for ever
-            if here or not handle.done.wait(max(0.0, deadline - time.monotonic())):
-                left.append(_abandoned(handle))
-        return left
+            is_own_thread = handle.is_here()  # waiting for oneself would last for ever
+            if is_own_thread or not handle.done.wait(max(0.0, deadline - time.monotonic())):
+                unfinished.append(_abandoned(handle))
+        return unfinished
 
     def _let_go(self) -> None:
         self._stop_beating()
@@ -414,6 +445,12 @@ def _already_running(conversation_id: str, holder: Owner) -> AlreadyRunning:
         "A second run would answer twice, so it was not started; what was sent is seen by the first.\n"
         "Wait for it, or stop it with `interrupt()`."
     )
+
+
+def _opened(agent: object, way: StepMethod) -> tuple[str, dict[str, Any]]:
+    """The first entry of a conversation with `agent`."""
+    kind = type(agent)
+    return log.OPENED, {"agent": f"{kind.__module__}.{kind.__qualname__}", "way": way.color.value}
 
 
 def _is_count(number: object, least: int) -> bool:

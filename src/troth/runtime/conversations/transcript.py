@@ -7,9 +7,8 @@ from typing import Literal
 from troth.runtime.agents.model import Message, Usage
 from troth.runtime.conversations.log import State, Status, fold, message_of, stream_of
 from troth.runtime.store import DamagedStoreError, Event, Store
-from troth.runtime.store.identity import is_alive
 
-__all__ = ["PREFIX", "Entry", "Transcript", "entries_of", "read_transcript", "recent_conversations", "used_in"]
+__all__ = ["PREFIX", "Entry", "Transcript", "entries_of", "read_conversations", "read_transcript", "used_in"]
 
 PREFIX = stream_of("")
 
@@ -52,17 +51,17 @@ class Transcript:
         return sum(entry.who == "call" for entry in self.entries)
 
 
-def recent_conversations(store: Store, limit: int) -> list[Transcript | DamagedStoreError]:
-    """The conversations in which something was written last, newest first; what is damaged hides none of the others."""
-    found: list[Transcript | DamagedStoreError] = []
-    for stream in store.recent_streams(PREFIX, limit):
+def read_conversations(store: Store, conversation_ids: Iterable[str]) -> list[Transcript | DamagedStoreError]:
+    """These conversations, as they stand; what is damaged hides none of the others."""
+    transcripts: list[Transcript | DamagedStoreError] = []
+    for conversation_id in conversation_ids:
         try:
-            transcript = read_transcript(store, stream.removeprefix(PREFIX))
+            transcript = read_transcript(store, conversation_id)
         except DamagedStoreError as damage:
-            found.append(damage)
+            transcripts.append(damage)
         else:
-            found.extend([transcript] if transcript is not None else [])
-    return found
+            transcripts.extend([transcript] if transcript is not None else [])
+    return transcripts
 
 
 def read_transcript(store: Store, conversation_id: str) -> Transcript | None:
@@ -79,7 +78,7 @@ def read_transcript(store: Store, conversation_id: str) -> Transcript | None:
     status = state.outcome
     if state.open_run is not None:
         holder = store.holder(stream_of(conversation_id))
-        is_held = holder is not None and is_alive(holder, store.clock())
+        is_held = holder is not None and store.is_alive(holder)
         status = Status.RUNNING if is_held else Status.INTERRUPTED
     error = f"{state.error.get('type')}: {state.error.get('message')}" if state.error else ""
     entries = tuple(entries_of(events))
@@ -110,12 +109,12 @@ def _of_message(at: float, message: Message, tools: dict[str | None, str]) -> It
     if message.role == "tool":
         yield Entry(at, "answer", message.text, tools.get(message.call_id, ""))
         return
-    said = Entry(at, message.role, message.text)
+    entry = Entry(at, message.role, message.text)
     if message.text or not message.calls:
-        yield said
+        yield entry
     for call in message.calls:
         tools[call.id] = call.name
-        yield replace(said, who="call", text=call.arguments, tool=call.name)
+        yield replace(entry, who="call", text=call.arguments, tool=call.name)
 
 
 def _ending(event: Event) -> str:
@@ -124,8 +123,8 @@ def _ending(event: Event) -> str:
         why = f": {error['type']}: {error['message']}" if error else ""
         return f"{event.payload['outcome']}{why}"
     except (AttributeError, KeyError, TypeError) as cause:
-        what = f"entry {event.seq} of stream {event.stream!r}"
-        raise DamagedStoreError(what, "it does not say how a run ended") from cause
+        place = f"entry {event.seq} of stream {event.stream!r}"
+        raise DamagedStoreError(place, "it does not say how a run ended") from cause
 
 
 def used_in(event: Event) -> Usage:
@@ -136,5 +135,5 @@ def used_in(event: Event) -> Usage:
     try:
         return Usage(int(row.get("input_tokens", 0)), int(row.get("output_tokens", 0)), float(row.get("cost", 0.0)))
     except (AttributeError, TypeError, ValueError) as cause:
-        what = f"entry {event.seq} of stream {event.stream!r}"
-        raise DamagedStoreError(what, "it does not say what was used") from cause
+        place = f"entry {event.seq} of stream {event.stream!r}"
+        raise DamagedStoreError(place, "it does not say what was used") from cause

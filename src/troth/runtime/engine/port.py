@@ -32,6 +32,9 @@ class Handle(Protocol):
 class Engine(Protocol):
     """Carries out decisions. A run is started once, whoever asks: who comes later with the same id attaches to it."""
 
+    def open(self) -> None:
+        """Begin to look after runs; whatever begins a run does so, too. Does nothing the second time."""
+
     def register(self, decision: Decision, name: str | None = None) -> str:
         """Make a decision known, so that its runs can go on after a restart."""
 

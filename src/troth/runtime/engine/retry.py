@@ -1,13 +1,14 @@
 """Decide when a failed attempt is tried again, and how long to wait before."""
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from troth.errors import MisuseError
 from troth.runtime.arguments import check_count, check_seconds
 
-__all__ = ["ONCE", "Retry"]
+__all__ = ["ONCE", "Retry", "class_names"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +46,15 @@ class Retry:
 
     def covers(self, error: BaseException) -> bool:
         """Whether an attempt that ended with `error` is worth another one."""
+        recorded: Sequence[str] | None = getattr(error, "troth_mro", None)
+        if recorded is not None:  # it was raised in another process, and only the names of its classes are here
+            return _MISUSE not in recorded and any(
+                (kind if isinstance(kind, str) else f"{kind.__module__}.{kind.__name__}") in recorded
+                for kind in self.on
+            )
         if isinstance(error, MisuseError):
             return False
-        names = {name for kind in type(error).__mro__ for name in (kind.__name__, f"{kind.__module__}.{kind.__name__}")}
+        names = class_names(error)
         return any(kind in names if isinstance(kind, str) else isinstance(error, kind) for kind in self.on)
 
     def wait_after(self, failed: int, chance: random.Random) -> float:
@@ -55,5 +62,14 @@ class Retry:
         grown = self.delay * (self.factor ** min(failed - 1, 64) if self.backoff == "exponential" else 1.0)
         return min(grown, self.max_delay) * (1.0 + self.jitter * (2.0 * chance.random() - 1.0))
 
+
+def class_names(error: BaseException) -> frozenset[str]:
+    """The names of all classes of `error`, bare and with their modules."""
+    return frozenset(
+        name for kind in type(error).__mro__ for name in (kind.__name__, f"{kind.__module__}.{kind.__name__}")
+    )
+
+
+_MISUSE = f"{MisuseError.__module__}.{MisuseError.__name__}"
 
 ONCE = Retry(attempts=1, delay=0.0)

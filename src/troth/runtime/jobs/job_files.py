@@ -10,7 +10,21 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from troth.runtime.jobs.errors import JobInputError
-from troth.runtime.jobs.supervisor import END, EXIT, GRACE, OUTPUT, PROCESS, STDIN, STOP, start_time, write_whole
+from troth.runtime.jobs.supervisor import (
+    END,
+    EXIT,
+    GIVEN_UP,
+    GRACE,
+    OUTPUT,
+    PROCESS,
+    STDIN,
+    STOP,
+    claim_folder,
+    make_spare,
+    remove_spare,
+    start_time,
+    write_whole,
+)
 
 __all__ = ["Ending", "JobFiles", "JobProcess"]
 
@@ -72,17 +86,18 @@ class JobFiles:
 
     def give_up(self) -> bool:
         """See to it that a job which was not started is never started. False if it was, or is just being started."""
-        self.folder.parent.mkdir(parents=True, exist_ok=True)
+        spare = make_spare(str(self.folder.parent), (GIVEN_UP,))
         try:
-            self.folder.mkdir(mode=0o700)
+            claim_folder(spare, str(self.folder))
         except FileExistsError:
+            remove_spare(spare)
             return False
         return True
 
     def made_at(self) -> float:
         """When somebody began to start it, by the clock of the machine."""
         try:
-            return self.folder.stat().st_mtime
+            return self.folder.stat().st_ctime  # when it was given to the job; it may have been made long before
         except OSError:
             return time.time()
 

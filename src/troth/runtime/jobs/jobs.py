@@ -31,7 +31,7 @@ from troth.runtime.promises import Inline, Outbox, Promises, Pushed, Retention, 
 from troth.runtime.promises.errors import NotSettledError
 from troth.runtime.promises.promises import Detach, WorkKind
 from troth.runtime.promises.retention import WEEK
-from troth.runtime.store import SqliteStore, StoreError, Transaction
+from troth.runtime.store import Store, StoreError, Transaction
 from troth.runtime.store.failpoints import reach
 from troth.runtime.store.promise_records import NewPromise, PromiseRecord, PromiseState
 
@@ -56,7 +56,7 @@ class Jobs:
 
     def __init__(
         self,
-        store: SqliteStore,
+        store: Store,
         promises: Promises,
         outbox: Outbox,
         *,
@@ -75,7 +75,7 @@ class Jobs:
         self._expired_to = 0.0
         self._looked_for_expired_at = 0.0
         self._pid = os.getpid()
-        promises.register(WorkKind(JOB, lambda job_id: self._request_stop(job_id, "stop")))
+        promises.register(WorkKind(JOB, self._cancel))
 
     # Starting
 
@@ -456,6 +456,11 @@ class Jobs:
         """`stop` for a task."""
         return await call(lambda: self.stop(job_id, timeout=timeout, session=session))
 
+    def _cancel(self, job_id: str) -> None:
+        """For its promise: the same as `stop`, so that another session's turn is refused here, too."""
+        self._find(job_id, None)
+        self._request_stop(job_id, "stop")
+
     def _request_stop(self, job_id: str, reason: str) -> None:
         self._store.commit(
             JOB_STOP, lambda tx: tx.append_event(stream_of(job_id), STOP, {"reason": reason}, self._store.clock())
@@ -473,7 +478,7 @@ class Jobs:
 
     def look_after(self) -> None:
         """Take notice of jobs that were started by others, or before a restart."""
-        if self._looks_after:
+        if self._looks_after and not self._store.is_shared:
             self._monitor.add(self._store.promises.open_subjects(JOB))
             self._remove_expired()
 
@@ -492,6 +497,12 @@ class Jobs:
             raise MisuseError(
                 "Jobs need POSIX: sessions, signals to groups and pipes with names. Nothing was started.\n"
                 "On this system use `promises.start` with a function that runs the command."
+            )
+        if self._store.is_shared:
+            raise MisuseError(
+                "A job is a process of one machine, and the store is one of several: a worker elsewhere would take the "
+                "job for lost. Nothing was started.\nUse `promises.start` with a step that runs the command, or keep "
+                "jobs in a runtime of their own on a file."
             )
         if self._pid != os.getpid():
             raise MisuseError("These jobs belong to the process that forked this one. Open a new runtime.")

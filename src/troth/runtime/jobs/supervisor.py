@@ -10,6 +10,9 @@ path, in isolated mode. Each command has a folder:
     stdin     a pipe, which is held open until somebody has said `end`
     stop      why it is to be stopped, written by whoever wants that
     exit      how it ended; written last, and at once whole
+
+What the next command needs is made while nobody waits for it: a folder with the pipe and the empty files in it, which
+is renamed when the command comes. Making a file takes ten times as long as renaming one.
 """
 
 import _thread
@@ -21,15 +24,34 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-__all__ = ["END", "EXIT", "GRACE", "OUTPUT", "PROCESS", "STDIN", "STOP", "start_time", "write_whole"]
+__all__ = [
+    "END",
+    "EXIT",
+    "GIVEN_UP",
+    "GRACE",
+    "OUTPUT",
+    "PROCESS",
+    "STDIN",
+    "STOP",
+    "claim_folder",
+    "make_spare",
+    "remove_spare",
+    "start_time",
+    "write_whole",
+]
 
 EXIT, END, OUTPUT, PROCESS, STDIN, STOP = "exit", "end", "output", "process", "stdin", "stop"
+GIVEN_UP = "given-up"  # in the folder of a job that is never started
 GRACE = 3.0
 """Seconds between asking a command to end and ending it."""
+_DRAFT = "process.new"  # what becomes `process` in a spare folder
+_SPARES = ".spare"
+_MOST_SPARES = 4
+_CALM = 0.001  # seconds until a spare folder is made: whoever was answered just now needs the processor first
 _LOOK = 0.05  # seconds between looks at what is left of a command that is being stopped
 _MOST_UNREAD = 1 << 20  # bytes that wait for an owner who does not read; what is told beyond them is in the files
 _AGAIN = 1.0  # seconds after which a file that could not be written is tried again
@@ -58,17 +80,115 @@ def _stat(pid: int | str) -> list[bytes] | None:
     return None if not fields or fields[0] in {b"Z", b"X"} else fields
 
 
-def write_whole(path: str, value: object) -> None:
-    """Write a file that is there whole, or not at all, whoever else writes it at the same time."""
-    draft = f"{path}.{os.getpid()}-{_thread.get_ident()}.new"  # two stops of one job may write the same file at once
+def write_whole(path: str, value: object, draft: str | None = None) -> None:
+    """Write a file that is there whole, or not at all, whoever else writes it at the same time.
+
+    `draft` is an empty file that nobody else writes; without it, a new one is made.
+    """
+    if draft is None:  # two stops of one job may write the same file at once
+        draft, flags = f"{path}.{os.getpid()}-{_thread.get_ident()}.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    else:
+        flags = os.O_WRONLY
     data = json.dumps(value).encode()
-    file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    file = os.open(draft, flags, 0o600)
     try:
         while data:
             data = data[os.write(file, data) :]
     finally:
         os.close(file)
     os.replace(draft, path)  # noqa: PTH105
+
+
+def make_spare(root: str, names: Iterable[str], pipes: Iterable[str] = ()) -> str:
+    """Make a folder for a job that has no id yet, with empty files and pipes in it."""
+    folder = f"{root}/{_SPARES}/{os.getpid()}-{start_time(os.getpid())}-{_thread.get_ident()}-{time.monotonic_ns()}"
+    os.makedirs(folder, 0o700)  # noqa: PTH103
+    for name in pipes:
+        os.mkfifo(f"{folder}/{name}", 0o600)
+    for name in names:
+        os.close(os.open(f"{folder}/{name}", os.O_WRONLY | os.O_CREAT, 0o600))
+    return folder
+
+
+def claim_folder(spare: str, folder: str) -> None:
+    """Make a spare folder that of a job. Who does so decides whether the job is started; `FileExistsError` for others.
+
+    An empty folder would be replaced by the renaming: no job's folder is ever empty.
+    """
+    try:
+        os.rename(spare, folder)  # noqa: PTH104
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), folder) from None
+
+
+def remove_spare(spare: str) -> None:
+    """Remove a folder that no job came for."""
+    for name in os.listdir(spare):  # noqa: PTH208
+        os.unlink(f"{spare}/{name}")  # noqa: PTH108
+    os.rmdir(spare)  # noqa: PTH106
+
+
+def _remove_orphaned_spares(root: str) -> None:
+    """Remove what supervisors that were killed have left."""
+    for name in os.listdir(f"{root}/{_SPARES}"):  # noqa: PTH208
+        pid, started = name.split("-")[:2]
+        if start_time(int(pid)) != started:
+            remove_spare(f"{root}/{_SPARES}/{name}")
+
+
+class _Spares:
+    """Folders for the next commands, made while nobody waits for them."""
+
+    def __init__(self) -> None:
+        self._root: str | None = None
+        self._folders: list[str] = []
+        self._is_tidy = False
+        self.make_at: float | None = None
+        """When the next one is to be made; nothing if there are enough."""
+
+    def claim(self, folder: str) -> None:
+        """Make the folder of a command: of a spare one, if there is one."""
+        root = os.path.dirname(folder)  # noqa: PTH120
+        if root != self._root:
+            self.close()
+            self._root = root
+        self.make_at = time.monotonic() + _CALM
+        spare = self._folders.pop() if self._folders else self._make()
+        try:
+            claim_folder(spare, folder)
+        except OSError:
+            remove_spare(spare)
+            raise
+
+    def _make(self) -> str:
+        assert self._root is not None
+        return make_spare(self._root, (OUTPUT, _DRAFT), (STDIN,))
+
+    def prepare(self, now: float) -> None:
+        """If it is time, make one folder. If that fails, the next command tries again, and its caller is told why."""
+        if self.make_at is None or now < self.make_at:
+            return
+        assert self._root is not None
+        try:
+            if not self._is_tidy:
+                self._is_tidy = True
+                _remove_orphaned_spares(self._root)
+            self._folders.append(self._make())
+            self.make_at = time.monotonic() + _CALM if len(self._folders) < _MOST_SPARES else None
+        except OSError as error:
+            self.make_at = None
+            _log(f"The folder of a command to come could not be made: {error}")
+
+    def close(self) -> None:
+        """Nobody asks for a command any more."""
+        folders, self._folders, self.make_at = self._folders, [], None
+        try:
+            for folder in folders:
+                remove_spare(folder)
+        except OSError as error:
+            _log(f"{folders} could not be removed: {error}")
 
 
 def _log(line: str) -> None:
@@ -128,7 +248,7 @@ def _spawn(command: list[str], cwd: str, env: dict[str, str], reading: int, outp
 class _Command:
     """One command under way. Its process is the leader of a group of its own, which is not reaped before it is left."""
 
-    def __init__(self, request: dict[str, Any], mine: tuple[int, str | None]) -> None:
+    def __init__(self, request: dict[str, Any], mine: tuple[int, str | None], spares: _Spares) -> None:
         self.id: str = request["id"]
         self.folder: str = request["folder"]
         self.stops_with_owner: bool = request["stops_with_owner"]
@@ -136,7 +256,7 @@ class _Command:
         self.kill_at = 0.0
         self.ending: dict[str, Any] | None = None
         self.is_unwritten = False
-        os.mkdir(self.folder, 0o700)  # noqa: PTH102  who makes the folder decides whether the command is started
+        spares.claim(self.folder)
         try:
             self._start(request, mine)
         except Exception as error:
@@ -146,11 +266,10 @@ class _Command:
 
     def _start(self, request: dict[str, Any], mine: tuple[int, str | None]) -> None:
         pipe = f"{self.folder}/{STDIN}"
-        os.mkfifo(pipe, 0o600)
         reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
         self.input: int | None = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
         os.set_blocking(reading, True)
-        output = os.open(f"{self.folder}/{OUTPUT}", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        output = os.open(f"{self.folder}/{OUTPUT}", os.O_WRONLY | os.O_APPEND)
         self.pid = 0
         try:
             self.pid = _spawn(request["command"], request["cwd"], request["env"], reading, output)
@@ -161,7 +280,7 @@ class _Command:
                 "supervisor_started": mine[1],
                 "begun_at": time.time(),
             }
-            write_whole(f"{self.folder}/{PROCESS}", self.about)
+            write_whole(f"{self.folder}/{PROCESS}", self.about, f"{self.folder}/{_DRAFT}")
         except BaseException:
             os.close(self.input)
             if self.pid:  # nobody could find it again, so it was not started
@@ -262,6 +381,7 @@ class _Supervisor:
         self._inbound = b""
         self._outbound = {connection: b"", news: b""}
         self._commands: dict[str, _Command] = {}
+        self._spares = _Spares()
         self._mine = (os.getpid(), start_time(os.getpid()))
 
     def serve(self) -> None:
@@ -284,6 +404,8 @@ class _Supervisor:
             self._look(signals)
             for target in writes:
                 self._send(target)
+            if self._connection not in ready:
+                self._spares.prepare(time.monotonic())
 
     def _patience(self) -> float | None:
         now = time.monotonic()
@@ -292,6 +414,8 @@ class _Supervisor:
         commands = [command for command in commands if command.ending is None]
         moments += [command.deadline for command in commands if command.deadline is not None]
         moments += [now + _LOOK for command in commands if command.stop_reason is not None]
+        if self._spares.make_at is not None:
+            moments.append(self._spares.make_at)
         return max(0.0, min(moments) - now) if moments else None
 
     def _receive(self) -> None:
@@ -302,18 +426,27 @@ class _Supervisor:
         except ConnectionError:
             data = b""
         if not data:
-            self._is_attached = False
-            for command in self._commands.values():
-                if command.stops_with_owner:
-                    command.stop("shutdown")
+            self._detach()
             return
         *lines, self._inbound = (self._inbound + data).split(b"\n")
         for line in lines:
             self._tell(self._connection, self._start(json.loads(line)))
 
+    def _detach(self) -> None:
+        """Nobody can ask any more. The owner hears the end of the connection when it has nothing left to wait for."""
+        self._is_attached = False
+        for command in self._commands.values():
+            if command.stops_with_owner:
+                command.stop("shutdown")
+        self._spares.close()
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        for target in (self._connection, self._news):
+            os.dup2(nowhere, target)
+        os.close(nowhere)
+
     def _start(self, request: dict[str, Any]) -> dict[str, Any]:
         try:
-            command = _Command(request, self._mine)
+            command = _Command(request, self._mine, self._spares)
         except Exception as error:  # noqa: BLE001  it is the answer
             return {"id": request["id"], "problem": {"type": type(error).__name__, "message": str(error)}}
         self._commands[command.id] = command

@@ -1,6 +1,7 @@
 """Decide what an attempt to deliver came to, and when to try again. Nothing here waits or touches the world."""
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from troth.errors import MisuseError
@@ -44,10 +45,19 @@ class RetryPolicy:
 def problem_of(answer: object) -> str | None:
     """Why what `send` returned is no delivery; nothing if it is a receipt that says otherwise."""
     if not isinstance(answer, Receipt):
-        return f"`send` returned {answer!r}, and not a receipt"
+        return f"`send` returned {_shown(answer, repr)}, and not a receipt"
     if answer.outcome == "refused":
-        return f"refused: {answer.why}"
+        return f"refused: {_shown(answer.why, str)}"
     return None
+
+
+def _shown(value: object, words: Callable[[object], str]) -> str:
+    """A text of what a channel gave us that every store takes; its own `__repr__` and `__str__` may be broken."""
+    try:
+        text = words(value)
+    except Exception as error:  # noqa: BLE001  what is told of the attempt must not depend on it
+        text = f"a {type(value).__name__} that cannot be shown ({type(error).__name__})"
+    return text.replace("\0", "\\0").encode("utf-8", "backslashreplace").decode()
 
 
 def judge(
@@ -58,11 +68,11 @@ def judge(
     `answer` is what `send` returned, or the exception that it raised.
     """
     if isinstance(answer, Receipt) and answer.outcome == "done":
-        return Settlement(DeliveryState.DELIVERED, receipt=answer.reference)
+        return Settlement(DeliveryState.DELIVERED, receipt=_shown(answer.reference, str))
     if isinstance(answer, Receipt) and answer.outcome == "accepted":
         return None
     if isinstance(answer, BaseException):
-        problem = f"`send` raised {type(answer).__name__}: {answer}"
+        problem = f"`send` raised {type(answer).__name__}: {_shown(answer, str)}"
     else:
         problem = problem_of(answer) or "no receipt"
     if policy.is_used_up(attempt, first_attempt_at, now):

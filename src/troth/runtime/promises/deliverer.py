@@ -128,7 +128,7 @@ class Deliverer:
         """Send what is due, until the task is cancelled."""
         with self.store.listening(self.bell, outbox_topic):
             while True:
-                seen = self.bell.count
+                count = self.bell.count
                 try:
                     pause = await self._round()
                 except StoreError as error:
@@ -138,7 +138,7 @@ class Deliverer:
                     log.exception("Serving the channel %r failed; it is tried again.", self.channel.name)
                     pause = _LOOK
                 if pause > 0:
-                    await self.bell.await_ring(seen, pause)
+                    await self.bell.await_ring(count, pause)
 
     # One round
 
@@ -169,9 +169,13 @@ class Deliverer:
         by_session: dict[str, list[_Leased]] = {}
         for item in leased:
             by_session.setdefault(item.record.session, []).append(item)
-        async with asyncio.TaskGroup() as group:
-            for few in by_session.values():
-                group.create_task(self._send_all(few, token), name=f"troth-send-{self.channel.name}")
+        try:
+            async with asyncio.TaskGroup() as group:
+                for few in by_session.values():
+                    group.create_task(self._send_all(few, token), name=f"troth-send-{self.channel.name}")
+        except Exception:
+            await self._return_strays(token)  # otherwise their leases would be renewed for ever, and nobody sends them
+            raise
         await self._return_strays(token)
         return 0.0
 
@@ -196,7 +200,7 @@ class Deliverer:
     def _capability(self) -> Capability:
         try:
             return capability_of(self.channel)
-        except Exception:
+        except (Exception, KeyboardInterrupt, SystemExit):
             log.exception("The channel %r cannot say what it can do; nothing is sent.", self.channel.name)
             return Capability.NONE
 
@@ -236,15 +240,17 @@ class Deliverer:
     async def _send_all(self, items: "Sequence[_Leased]", token: str) -> None:
         """Send one after the other. What quick ones come to is written together, what slow ones do one by one."""
         outcomes: list[Attempted] = []
-        begun = time.monotonic()
+        batch_start = time.monotonic()
         for number, item in enumerate(items):
             works = self._capability() is Capability.PUSH and await self._send(item, token, outcomes)
-            if not works or time.monotonic() - begun > _TOGETHER:
+            if not works or time.monotonic() - batch_start > _TOGETHER:
                 await self._write(outcomes)
-                outcomes, begun = [], time.monotonic()
+                outcomes, batch_start = [], time.monotonic()
             if not works:
                 unsent = self.held.unsent()
-                await self._give_back([other.record for other in items[number:] if other.record.id in unsent], token)
+                await self._give_back(
+                    [unsent_item.record for unsent_item in items[number:] if unsent_item.record.id in unsent], token
+                )
                 return
         await self._write(outcomes)
 
@@ -327,7 +333,7 @@ class Deliverer:
             return False
         try:
             return bool(await call(self.options.confirm, delivery))
-        except Exception:
+        except (Exception, KeyboardInterrupt, SystemExit):
             log.exception("Nobody could say whether the delivery %r is wanted; it stays stored.", delivery.id)
             return False
 

@@ -42,7 +42,7 @@ from troth.runtime.promises.errors import UnknownDeliveryError
 from troth.runtime.promises.leases import LEASE, HeldLease, HeldLeases
 from troth.runtime.promises.wording import delivery_for
 from troth.runtime.store import Store, StoreError, Transaction
-from troth.runtime.store.identity import BEAT_EVERY, new_owner, retire
+from troth.runtime.store.identity import new_owner, retire
 from troth.runtime.store.promise_records import DeliveryRecord, DeliveryState, Incident, OutboxCounts
 
 __all__ = ["Outbox"]
@@ -84,7 +84,7 @@ class Outbox:
         self._expired_to, self._next_expiry = -math.inf, math.inf
         self._renewed_at = time.monotonic()
         store.commit(OUTBOX_ENROLL, lambda tx: tx.enroll(self._owner))
-        self._stop_beating = store.chore(BEAT_EVERY, self._beat)
+        self._stop_beating = store.chore(store.beat_every, self._beat)
         self._begin(self._sweep_for_ever, "troth-outbox-sweep")
 
     def _begin(self, work: Callable[[], Any], name: str) -> None:
@@ -361,13 +361,13 @@ class Outbox:
         may_expire = self._expired_to + self.store.promises.shortest_retention()
         if self._expired_to <= now < min(self._next_expiry, may_expire) or time.monotonic() < self._no_look_before:
             return
-        begun = time.thread_time()
+        cpu_before = time.thread_time()
         expiry = self.store.promises.next_expiry()
         while expiry is not None and expiry <= now:
             await self.store.acommit(OUTBOX_SWEEP, lambda tx: tx.promises.expire(self.store.clock(), _AT_ONCE))
             expiry = self.store.promises.next_expiry()
         self._expired_to, self._next_expiry = now, math.inf if expiry is None else expiry
-        self._no_look_before = time.monotonic() + min(_REST * (time.thread_time() - begun), _LONGEST_REST)
+        self._no_look_before = time.monotonic() + min(_REST * (time.thread_time() - cpu_before), _LONGEST_REST)
 
     def _clean_up(self, tx: Transaction) -> None:
         now = self.store.clock()
@@ -410,6 +410,6 @@ class Outbox:
 
 def _cpu_of(work: Callable[[], None]) -> float:
     """Seconds of CPU that `work` takes on this thread."""
-    begun = time.thread_time()
+    cpu_before = time.thread_time()
     work()
-    return time.thread_time() - begun
+    return time.thread_time() - cpu_before

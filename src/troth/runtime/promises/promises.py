@@ -257,9 +257,9 @@ class Promises:
         name, home = None, None
         if channel is not None:
             name, home = channel.name, self._outbox.owner_id if channel.is_local else None
-        kept = self._retention.seconds if retention is WEEK else Retention.of(retention).seconds
+        seconds = self._retention.seconds if retention is WEEK else Retention.of(retention).seconds
         return NewPromise(
-            promise_id, binding.session, kind, subject, title, name, home, kept, created_at=self._store.clock()
+            promise_id, binding.session, kind, subject, title, name, home, seconds, created_at=self._store.clock()
         )
 
     def _launch(self, new: NewPromise, prepared: PreparedWork) -> None:
@@ -317,11 +317,11 @@ class Promises:
         bell = Notifier()
         with self._store.listening(bell, promise_topic(promise_id)):
             while True:
-                seen = bell.count
+                count = bell.count
                 record = self.get(promise_id, session=session)
                 if record.is_settled:
                     return record
-                if not bell.wait(seen, _patience(promise_id, deadline, timeout)):
+                if not bell.wait(count, _patience(promise_id, deadline, timeout)):
                     self._attend(record)
 
     async def await_end(
@@ -332,11 +332,11 @@ class Promises:
         bell = Notifier()
         with self._store.listening(bell, promise_topic(promise_id)):
             while True:
-                seen = bell.count
+                count = bell.count
                 record = await self.aget(promise_id, session=session)
                 if record.is_settled:
                     return record
-                if not await bell.await_ring(seen, _patience(promise_id, deadline, timeout)):
+                if not await bell.await_ring(count, _patience(promise_id, deadline, timeout)):
                     await call(self._attend, record)
 
     def _attend(self, record: PromiseRecord) -> None:
@@ -385,10 +385,10 @@ class Promises:
 def _patience(promise_id: str, deadline: float | None, timeout: float | None) -> float:
     if deadline is None:
         return _LOOK_AGAIN
-    left = deadline - time.monotonic()
-    if left <= 0:
+    remaining = deadline - time.monotonic()
+    if remaining <= 0:
         raise NotSettledError(f"The promise {promise_id!r} was not settled after {timeout:g} s. Its work goes on.")
-    return min(left, _LOOK_AGAIN)
+    return min(remaining, _LOOK_AGAIN)
 
 
 def _check_detach(detach: object) -> None:

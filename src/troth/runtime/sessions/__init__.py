@@ -13,7 +13,6 @@ from troth.runtime.sessions.action import Action
 from troth.runtime.sessions.audit.anchor import Anchor
 from troth.runtime.sessions.audit.verify import AuditVerdict
 from troth.runtime.sessions.config import SessionConfig
-from troth.runtime.sessions.consent import Ask
 from troth.runtime.sessions.errors import (
     AnchorFailedError,
     AuditBrokenError,
@@ -30,8 +29,9 @@ from troth.runtime.sessions.errors import (
 from troth.runtime.sessions.hypervisor import Hypervisor
 from troth.runtime.sessions.kill import Kill
 from troth.runtime.sessions.member import Member
-from troth.runtime.sessions.policy import Answer, PolicyRequest, PolicyTable, Rule
-from troth.runtime.sessions.ring import Reversibility, Ring
+from troth.runtime.sessions.policy.consent import Ask
+from troth.runtime.sessions.policy.decision import Answer, PolicyRequest, PolicyTable, Rule
+from troth.runtime.sessions.policy.ring import Reversibility, Ring
 from troth.runtime.sessions.session import Session
 from troth.runtime.sessions.state import SessionState
 

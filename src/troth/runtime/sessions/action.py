@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from troth.errors import MisuseError
 from troth.runtime.sagas.checked_callable import CheckedCallable, judge
 from troth.runtime.sessions.checks import check_id, check_number
-from troth.runtime.sessions.ring import Reversibility, Ring
+from troth.runtime.sessions.policy.ring import Reversibility, Ring
 
 __all__ = ["Action"]
 

@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from troth.errors import MisuseError
-from troth.runtime.sessions.allowlist import check_paths
 from troth.runtime.sessions.checks import check_number, check_text
-from troth.runtime.sessions.policy import NamedPolicy, PolicyRequest, PolicyTable, load_policy
-from troth.runtime.sessions.ring import Ring
+from troth.runtime.sessions.policy.allowlist import check_paths
+from troth.runtime.sessions.policy.decision import NamedPolicy, PolicyRequest, PolicyTable, load_policy
+from troth.runtime.sessions.policy.ring import Ring
 
 __all__ = ["RATES", "SessionConfig"]
 
@@ -50,11 +50,11 @@ class SessionConfig:
         check_number("`min_score`", self.min_score, 0, 1)
         check_number("`breach_limit`", self.breach_limit, 1, 1e9)
         check_number("`breach_window`", self.breach_window, 0.001, 604800)
-        given: object = self.rates
-        if not isinstance(given, Mapping):
-            raise MisuseError(f"`rates` is {given!r}; it maps rings to `(acts a second, at once)`.")
+        declared_rates: object = self.rates
+        if not isinstance(declared_rates, Mapping):
+            raise MisuseError(f"`rates` is {declared_rates!r}; it maps rings to `(acts a second, at once)`.")
         rates = {}
-        for ring, rate in given.items():
+        for ring, rate in declared_rates.items():
             if isinstance(ring, bool) or ring not in set(Ring):
                 raise MisuseError(f"`rates` has a rate for {ring!r}, which is no ring: nobody would ask for it.")
             if not isinstance(rate, tuple | list) or len(rate) != 2:

@@ -6,11 +6,11 @@ from typing import Any
 
 from troth.runtime.conversations import log
 from troth.runtime.sessions.commit_points import TOOL
-from troth.runtime.sessions.consent import ask_now, judge_by_policy
-from troth.runtime.sessions.gate import Refusal, check_standing
 from troth.runtime.sessions.governance import Governance
-from troth.runtime.sessions.policy import PolicyRequest
-from troth.runtime.sessions.ring import Ring
+from troth.runtime.sessions.policy.consent import ask_now, judge_by_policy
+from troth.runtime.sessions.policy.decision import PolicyRequest
+from troth.runtime.sessions.policy.gate import Refusal, check_standing
+from troth.runtime.sessions.policy.ring import Ring
 from troth.runtime.store import Transaction
 from troth.runtime.tools.call import PendingCall
 
@@ -78,16 +78,16 @@ class ConversationGate:
         """
         arguments = [_arguments(call.arguments) for call in calls]
         opinions = [
-            ask_now(self._governance, self.session, self._agent, call.name, "tool", given)
-            for call, given in zip(calls, arguments, strict=True)
+            ask_now(self._governance, self.session, self._agent, call.name, "tool", values)
+            for call, values in zip(calls, arguments, strict=True)
         ]
 
         def work(tx: Transaction, now: float) -> dict[int, str]:
             refused = {}
-            for index, (call, given, opinion) in enumerate(zip(calls, arguments, opinions, strict=True)):
+            for index, (call, values, opinion) in enumerate(zip(calls, arguments, opinions, strict=True)):
                 if call.is_interrupted:
                     continue  # it is not called any more
-                refusal = self._judge(tx, call, given, opinion, now)
+                refusal = self._judge(tx, call, values, opinion, now)
                 if refusal is not None:
                     refused[index] = f"refused: {refusal.message}"
             return refused
@@ -97,14 +97,14 @@ class ConversationGate:
     def _judge(
         self, tx: Transaction, call: PendingCall, arguments: Mapping[str, Any], opinion: object, now: float
     ) -> Refusal | None:
-        governance, what = self._governance, f"the tool {call.name!r}"
-        ring = governance.judge(tx, self.session, self._agent, what, self._ring_of(call.name), now)
+        governance, subject = self._governance, f"the tool {call.name!r}"
+        ring = governance.judge(tx, self.session, self._agent, subject, self._ring_of(call.name), now)
         if isinstance(ring, Refusal):
             return ring
         data: dict[str, Any] = {"conversation": self._id, "step": call.name, "at": str(call.place), "ring": ring}
         data["arguments"] = call.arguments
         request = PolicyRequest(self.session, self._agent, call.name, "tool", ring, arguments)
-        answer = judge_by_policy(governance, tx, what, request, opinion, now)
+        answer = judge_by_policy(governance, tx, subject, request, opinion, now)
         if isinstance(answer, Refusal):
             return answer
         governance.trail.add(tx, self.session, self._agent, "tool.begun", {**data, **answer}, now)

@@ -8,12 +8,12 @@ from troth.runtime.sessions.audit.trail import Head, Trail
 from troth.runtime.sessions.commit_points import ACT_REFUSE
 from troth.runtime.sessions.config import SessionConfig
 from troth.runtime.sessions.errors import UnknownSessionError
-from troth.runtime.sessions.gate import Refusal, judge
-from troth.runtime.sessions.policy import LoadedPolicy, NamedPolicy, PolicyRequest, find_policy, load_policy
-from troth.runtime.sessions.ring import Ring
+from troth.runtime.sessions.policy.decision import LoadedPolicy, NamedPolicy, PolicyRequest, find_policy, load_policy
+from troth.runtime.sessions.policy.gate import Refusal, judge
+from troth.runtime.sessions.policy.ring import Ring
 from troth.runtime.store import CommitPoint, Store, Transaction
 from troth.runtime.store.json_codec import encode
-from troth.runtime.store.session_rows import SessionRow, SessionRows
+from troth.runtime.store.rows.sessions import SessionRow, SessionRows
 
 __all__ = ["Governance"]
 
@@ -179,10 +179,10 @@ class Governance:
             if isinstance(ring, Refusal):
                 return ring
             if ask is not None and not isinstance(data, str):
-                told = ask(tx, ring, now)
-                if isinstance(told, Refusal):
-                    return told
-                text = encode({**data, "ring": ring, **told}, f"audit entry {kind!r}")
+                verdict = ask(tx, ring, now)
+                if isinstance(verdict, Refusal):
+                    return verdict
+                text = encode({**data, "ring": ring, **verdict}, f"audit entry {kind!r}")
             answer = None if then is None else then(tx, now)
             if isinstance(answer, Refusal):
                 self.refuse(tx, session, agent, what, answer, now)

@@ -13,7 +13,8 @@ from troth.runtime.sagas.checked_callable import CheckedCallable
 from troth.runtime.sagas.undo import undo_arguments, undo_step
 from troth.runtime.sessions.action import Action
 from troth.runtime.sessions.audit.trail import Head
-from troth.runtime.sessions.consent import (
+from troth.runtime.sessions.governance import Governance
+from troth.runtime.sessions.policy.consent import (
     arguments_of,
     consult,
     decide,
@@ -21,10 +22,9 @@ from troth.runtime.sessions.consent import (
     open_ask,
     refusal_by_policy,
 )
-from troth.runtime.sessions.gate import Refusal
-from troth.runtime.sessions.governance import Governance
-from troth.runtime.sessions.policy import PolicyRequest
-from troth.runtime.sessions.ring import Ring
+from troth.runtime.sessions.policy.decision import PolicyRequest
+from troth.runtime.sessions.policy.gate import Refusal
+from troth.runtime.sessions.policy.ring import Ring
 from troth.runtime.store import RunState, StepState, Store, Transaction
 from troth.runtime.store.records import Place
 
@@ -92,12 +92,12 @@ class SessionGovernor:
         agent = self._agent if is_new else self._doer(tx, run_id)
         data: dict[str, Any] = {"run": run_id, "step": step.name, "at": str(place), "arguments": step.recorded}
         if not step.is_undo:
-            what = f"step {step.name!r}"
-            ring = self._governance.judge(tx, self._session, agent, what, self._ring, now)
+            subject = f"step {step.name!r}"
+            ring = self._governance.judge(tx, self._session, agent, subject, self._ring, now)
             if isinstance(ring, Refusal):
                 return _error(ring)
             if isinstance(opinion, Refusal):
-                self._governance.refuse(tx, self._session, agent, what, opinion, now)
+                self._governance.refuse(tx, self._session, agent, subject, opinion, now)
                 return _error(opinion)
             data["ring"] = ring
             error = self._ask_policy(tx, run_id, agent, ring, step, opinion, data, now)
@@ -131,16 +131,16 @@ class SessionGovernor:
             row = tx.sessions.ask(run_id)
             if row is None:
                 row = open_ask(tx, run_id, request, step.recorded, consent, now)
-                told = {"ask": row.id, "digest": row.digest, "people": row.people, "expires_at": row.expires_at}
-                self._add(tx, agent, "ask.opened", {**data, **told}, now)
+                ask_data = {"ask": row.id, "digest": row.digest, "people": row.people, "expires_at": row.expires_at}
+                self._add(tx, agent, "ask.opened", {**data, **ask_data}, now)
                 return {"type": ASKED, "message": row.reason, "outcome": "refused", "expires": consent.answer.expires}
             is_same = row.digest == digest_of_arguments(step.name, step.recorded)
             if row.state == "yes" and is_same and now < row.expires_at:
                 data["ask"] = {"id": row.id, "by": [who for who, *_ in json.loads(row.answers)]}
                 return None
-        what = f"step {step.name!r}"
-        refusal = refusal_by_policy(what, request, consent)
-        self._governance.refuse(tx, self._session, agent, what, refusal, now, {"policy": consent.to_json()})
+        subject = f"step {step.name!r}"
+        refusal = refusal_by_policy(subject, request, consent)
+        self._governance.refuse(tx, self._session, agent, subject, refusal, now, {"policy": consent.to_json()})
         return _error(refusal)
 
     def _word(self, step: Step) -> str:
@@ -201,8 +201,8 @@ def act(
     except StepFailedError as error:
         if error.type != ASKED:
             raise
-        asked = error
-    yield from _await_people(step, asked)  # nothing has begun, so whatever ends this leaves nothing to take back
+        refusal = error
+    yield from _await_people(step, refusal)  # nothing has begun, so whatever ends this leaves nothing to take back
     return (yield from _perform(governance, action, step, inputs))
 
 
@@ -240,8 +240,8 @@ def _await_people(step: Step, asked: StepFailedError) -> Generator[Command, Any,
 def _take_back(store: Store, action: Action, inputs: Mapping[str, Any]) -> Generator[Command, Any, None]:
     if action.undo is None:
         return
-    given = undo_arguments(action.undo, inputs, None)
-    ask = undo_step(f"undo {action.name}", action.undo, given, retry=Retry(3, delay=0.1), timeout=action.timeout)
+    undo_inputs = undo_arguments(action.undo, inputs, None)
+    ask = undo_step(f"undo {action.name}", action.undo, undo_inputs, retry=Retry(3, delay=0.1), timeout=action.timeout)
     if action.undo_window is not None:
         ask = ask._replace(call=_within(store, action.undo_window, action.undo, ask))
     while True:

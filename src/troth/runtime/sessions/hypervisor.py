@@ -25,13 +25,13 @@ from typing import Any, Literal, Self
 from troth import bridge
 from troth.color import Color
 from troth.errors import MisuseError
+from troth.runtime.arguments import check_path
 from troth.runtime.conversations import Conversation, Conversations
 from troth.runtime.engine import EmbeddedEngine, RunFailedError
 from troth.runtime.engine.commands import Command, Govern
 from troth.runtime.sagas.outcome import SagaFailedError, SagaOutcome, SagaState
 from troth.runtime.sagas.saga import Saga
 from troth.runtime.sessions.action import Action
-from troth.runtime.sessions.allowlist import problem_of_command, problem_of_path
 from troth.runtime.sessions.audit.anchor import Anchor
 from troth.runtime.sessions.audit.key import find_key
 from troth.runtime.sessions.audit.trail import Trail
@@ -39,7 +39,6 @@ from troth.runtime.sessions.audit.verify import AuditVerdict, verify_trail
 from troth.runtime.sessions.checks import check_id, check_number, check_text
 from troth.runtime.sessions.commit_points import ACT, ANSWER_ASK, CREATE, END, JOIN, KILL, MEMBER, STATE, WORK
 from troth.runtime.sessions.config import SessionConfig
-from troth.runtime.sessions.consent import Ask
 from troth.runtime.sessions.conversing import ConversationGate
 from troth.runtime.sessions.errors import (
     AuditBrokenError,
@@ -50,20 +49,23 @@ from troth.runtime.sessions.errors import (
     SessionStateError,
     UnknownActionError,
 )
-from troth.runtime.sessions.gate import Refusal, check_standing
 from troth.runtime.sessions.governance import Governance, unknown_session
 from troth.runtime.sessions.governed_run import ANSWER, SessionGovernor, act, refusal_of
-from troth.runtime.sessions.hooks import Hook
 from troth.runtime.sessions.isolated import Elsewhere, IsolatedConversation, check_reference
 from troth.runtime.sessions.kill import Kill, Stopper, kill_decision, request_end
 from troth.runtime.sessions.member import Member, renamed
-from troth.runtime.sessions.policy import PolicyRequest
-from troth.runtime.sessions.ring import Ring, ring_of
+from troth.runtime.sessions.policy.allowlist import problem_of_command, problem_of_path
+from troth.runtime.sessions.policy.consent import Ask
+from troth.runtime.sessions.policy.decision import PolicyRequest
+from troth.runtime.sessions.policy.gate import Refusal, check_standing
+from troth.runtime.sessions.policy.hooks import Hook
+from troth.runtime.sessions.policy.ring import Ring, ring_of
 from troth.runtime.sessions.session import MemberView, Session, view_of
 from troth.runtime.sessions.state import SessionState, check_state
-from troth.runtime.store import SqliteStore, Transaction
+from troth.runtime.store import Store, Transaction, open_store
 from troth.runtime.store.maintenance_thread import MaintenanceThread
-from troth.runtime.store.session_rows import AskRow, AuditRow, KillRow, MemberRow, SessionRow, SessionRows
+from troth.runtime.store.open import is_store
+from troth.runtime.store.rows.sessions import AskRow, AuditRow, KillRow, MemberRow, SessionRow, SessionRows
 from troth.runtime.workflows.execute.failures import check_inputs
 from troth.runtime.workflows.execute.run_ids import new_id
 from troth.runtime.workflows.link.from_saga import outcome_of
@@ -97,7 +99,7 @@ class Hypervisor:
 
     def __init__(
         self,
-        store: SqliteStore | str | os.PathLike[str],
+        store: Store | str | os.PathLike[str],
         *,
         audit_key: bytes | str | None = None,
         anchor: Anchor | None = None,
@@ -128,8 +130,10 @@ class Hypervisor:
                 raise MisuseError(f"`on_kill` has {callback!r}, whose color cannot be told. It might never be called.")
         key = find_key(audit_key)
         assert key is not None  # it is made where there is none
-        self._owns_store = not isinstance(store, SqliteStore)
-        self.store = store if isinstance(store, SqliteStore) else SqliteStore(store)
+        if not is_store(store):
+            check_path("store", store)
+        self._owns_store = isinstance(store, str | os.PathLike)
+        self.store: Store = open_store(store) if isinstance(store, str | os.PathLike) else store
         self._anchor = anchor or Anchor.of_store(self.store.path)
         self.governance = Governance(self.store, Trail(self.store, key, self._anchor, is_strict=strict))
         self._trail = self.governance.trail
@@ -202,7 +206,7 @@ class Hypervisor:
 
     def _know(self, what: Runnable) -> tuple[str, Any]:
         """Make a saga or a workflow known, so that its runs in sessions go on after a restart."""
-        name, known, is_new = self._workflows.take(what)
+        name, workflow, is_new = self._workflows.take(what)
         if is_new:
 
             def decision(
@@ -212,11 +216,11 @@ class Hypervisor:
                 inputs: dict[str, object],
                 source: str,  # noqa: ARG001  it is part of the record
             ) -> Generator[Command, Any, object]:
-                yield Govern(SessionGovernor(self.governance, session, agent, "run", known.spec.name))
-                return (yield from self._workflows.deciding(known, run_id, inputs, {}))
+                yield Govern(SessionGovernor(self.governance, session, agent, "run", workflow.spec.name))
+                return (yield from self._workflows.deciding(workflow, run_id, inputs, {}))
 
             self.engine.register(decision, f"session {name}")
-        return name, known
+        return name, workflow
 
     def _talks(self) -> Conversations:
         with self._lock:
@@ -271,20 +275,24 @@ class Hypervisor:
         before: Session | None = None,
     ) -> list[Session]:
         """Sessions, newest first: those of one state, or all that are not archived. `before` goes on after a page."""
-        states = [_state(state)] if state is not None else [one for one in SessionState if one != SessionState.ARCHIVED]
+        states = (
+            [_state(state)]
+            if state is not None
+            else [member for member in SessionState if member != SessionState.ARCHIVED]
+        )
         check_number("`limit`", limit, 1, 100_000, whole=True)
         after = None if before is None else (before.created_at, before.id)
 
         def look(rows: SessionRows) -> list[Session]:
-            page = rows.sessions(states=[one.value for one in states], before=after, limit=limit)
+            page = rows.sessions(states=[member.value for member in states], before=after, limit=limit)
             return [view_of(row, rows.members(row.id), self.store.clock()) for row in page]
 
         return self.store.read_sessions(look)
 
     def count(self, state: SessionState | str | None = None) -> int:
         """How many sessions there are, of all or of one state."""
-        wanted = None if state is None else _state(state).value
-        return self.store.read_sessions(lambda rows: rows.count_sessions(wanted))
+        state_value = None if state is None else _state(state).value
+        return self.store.read_sessions(lambda rows: rows.count_sessions(state_value))
 
     def activate(self, session: Session | str) -> Session:
         """Let the members act. Somebody has to be there."""
@@ -481,6 +489,11 @@ class Hypervisor:
             raise refusal.error()
         return Member(self, session_id, agent)
 
+    @property
+    def has_verifier(self) -> bool:
+        """Whether somebody can be asked how members behave."""
+        return "verifier" in self._hooks
+
     def verify(self, session: Session | str, agent: str) -> bool:
         """Ask the verifier whether a member behaves; the answer is audited."""
         session_id = _id(session)
@@ -567,11 +580,11 @@ class Hypervisor:
         self, session_id: str, agent: str, what: Runnable, inputs: Mapping[str, object] | None, run_id: str | None
     ) -> RunReport | SagaOutcome:
         """Run a saga or a workflow for a member; see `Member.run`."""
-        name, known = self._know(what)
-        values = check_inputs(known.spec.name, known.spec.inputs, {} if inputs is None else inputs)
-        this_id = run_id or new_id(known.spec.name)
-        self._check_standing(session_id, agent, f"the run of {known.spec.name!r}")
-        args = (session_id, agent, this_id, values, known.linked.source)
+        name, workflow = self._know(what)
+        values = check_inputs(workflow.spec.name, workflow.spec.inputs, {} if inputs is None else inputs)
+        this_id = run_id or new_id(workflow.spec.name)
+        self._check_standing(session_id, agent, f"the run of {workflow.spec.name!r}")
+        args = (session_id, agent, this_id, values, workflow.linked.source)
         with self.governance.anchoring(this_id), contextlib.suppress(RunFailedError):  # the report tells
             self.engine.run(f"session {name}", *args, run_id=this_id)
         record = self.engine.find(this_id)
@@ -591,7 +604,7 @@ class Hypervisor:
         reference = check_reference(agent)
         conversation = self.open_conversation(session_id, member, Elsewhere(), conversation_id)
         request = {
-            "store": str(self.store.path),
+            "store": self.store.address,
             "session": session_id,
             "member": member,
             "conversation": conversation.id,
@@ -612,8 +625,8 @@ class Hypervisor:
                 raise MisuseError(f"The conversation {this_id!r} belongs to {row.agent!r} in {row.session!r}.")
             tx.sessions.add_work(this_id, session_id, member, "conversation", this_id, now)
 
-        what, data = "a conversation", {"conversation": this_id}
-        self.governance.perform(WORK, session_id, member, what, Ring.SANDBOX, "conversation.opened", data, then)
+        subject, data = "a conversation", {"conversation": this_id}
+        self.governance.perform(WORK, session_id, member, subject, Ring.SANDBOX, "conversation.opened", data, then)
         gate = ConversationGate(self.governance, session_id, member, this_id, self._ring_of_tool)
         conversation = self._talks().open(agent, this_id, gate=gate)
         self._talking[this_id] = conversation
@@ -641,8 +654,8 @@ class Hypervisor:
 
     def asks(self, session: Session | str | None = None) -> list[Ask]:
         """Acts that wait for the yes of a person, of all sessions or of one, the oldest first."""
-        wanted = None if session is None else _id(session)
-        return [Ask.of(row) for row in self.store.read_sessions(lambda rows: rows.open_asks(wanted))]
+        session_id = None if session is None else _id(session)
+        return [Ask.of(row) for row in self.store.read_sessions(lambda rows: rows.open_asks(session_id))]
 
     def answer(self, ask: Ask | str, *, by: str, yes: bool, reason: str = "", digest: str | None = None) -> Ask:
         """Answer an act that waits. A no ends it; it goes on when as many people as the policy asks for have said yes.
@@ -650,7 +663,7 @@ class Hypervisor:
         The yes is for what was asked and nothing else. `digest` makes sure that it is what you have seen: that of an
         `Ask` you were given is taken. An agent cannot answer for itself, and nobody twice.
         """
-        ask_id, seen = (ask.id, ask.digest) if isinstance(ask, Ask) else (ask, digest)
+        ask_id, seen_digest = (ask.id, ask.digest) if isinstance(ask, Ask) else (ask, digest)
         check_id("Who answers", by)
         if not isinstance(yes, bool):
             raise MisuseError(f"`yes` is {yes!r}; it has to be True or False. Nothing was answered.")
@@ -662,7 +675,7 @@ class Hypervisor:
                     f"There is no act {ask_id!r} that waits for anybody. `hypervisor.asks()` shows those."
                 )
             answers = json.loads(row.answers)
-            why = _no_answer(row, by, seen, [who for who, *_ in answers], now)
+            why = _no_answer(row, by, seen_digest, [who for who, *_ in answers], now)
             if why is not None:
                 raise MisuseError(f"{row.what!r} of {row.agent!r} was not answered: {why}.")
             answers.append([by, yes, reason, now])
@@ -716,11 +729,11 @@ class Hypervisor:
                 raise NotAMemberError(f"{substitute!r} cannot take over: it is not in session {session_id!r}.")
             row = KillRow(f"kill-{uuid.uuid4().hex}", session_id, agent, reason, substitute, now, 1, None)
             rows.set_member_state(session_id, agent, "killed", left_at=now)
-            for one in rows.open_work(session_id, agent):
-                is_handed = substitute is not None and one.kind not in ("conversation", "job")
-                rows.work_killed(one.id, row.id, substitute if is_handed else None)
+            for work_row in rows.open_work(session_id, agent):
+                is_handed = substitute is not None and work_row.kind not in ("conversation", "job")
+                rows.work_killed(work_row.id, row.id, substitute if is_handed else None)
                 if not is_handed:
-                    request_end(tx, one, now)
+                    request_end(tx, work_row, now)
             rows.add_kill(row)
             text = json.dumps([row.id, timeout, 1])
             tx.add_run(f"{row.id}-1", _KILL, text, now)
@@ -768,13 +781,13 @@ class Hypervisor:
                 "Nobody acts in it any more. Look at it with `troth audit verify`.",
                 verdict,
             )
-        left = self._stopper.stop(self.store.read_sessions(lambda rows: rows.open_work(session_id)), timeout)
-        if left or not self._archive(session_id):
-            self._note_left(session_id, left)
+        unstopped = self._stopper.stop(self.store.read_sessions(lambda rows: rows.open_work(session_id)), timeout)
+        if unstopped or not self._archive(session_id):
+            self._note_left(session_id, unstopped)
             raise SessionNotEndedError(
-                f"The session {session_id!r} stays terminating: {'; '.join(left) or 'something goes on in it'}.\n"
+                f"The session {session_id!r} stays terminating: {'; '.join(unstopped) or 'something goes on in it'}.\n"
                 "Nobody acts in it any more. `terminate` tries again.",
-                left,
+                unstopped,
             )
         return self._view(session_id)
 
@@ -785,8 +798,8 @@ class Hypervisor:
                 return
             ending = json.dumps({"reason": reason})
             tx.sessions.set_session_state(session_id, SessionState.TERMINATING.value, ending=ending)
-            for one in tx.sessions.open_work(session_id):
-                request_end(tx, one, now)
+            for work_row in tx.sessions.open_work(session_id):
+                request_end(tx, work_row, now)
             self._trail.add(tx, session_id, "", "session.terminating", {"reason": reason}, now)
 
         self.governance.commit(END, work)
@@ -844,7 +857,7 @@ class Hypervisor:
             self._begin_end(session_id, "its time is up")
         for row in ending:
             open_work = self.store.read_sessions(lambda rows, row=row: rows.open_work(row.id))  # type: ignore[misc]
-            stoppable = [one for one in open_work if one.kind in ("conversation", "job")]
+            stoppable = [work_row for work_row in open_work if work_row.kind in ("conversation", "job")]
             self._stopper.stop(stoppable, 0.0)
             if len(stoppable) == len(open_work):
                 self._archive(row.id)
@@ -855,8 +868,8 @@ class Hypervisor:
 
     def events(self, *, after: int = 0, session: Session | str | None = None, limit: int = 1000) -> list[AuditRow]:
         """Entries of the audit trail that follow number `after`: everything that happened, in order."""
-        wanted = None if session is None else _id(session)
-        return self.store.read_sessions(lambda rows: rows.audit(after=after, limit=limit, session=wanted))
+        session_id = None if session is None else _id(session)
+        return self.store.read_sessions(lambda rows: rows.audit(after=after, limit=limit, session=session_id))
 
     def verify_audit(self) -> AuditVerdict:
         """Verify the whole audit trail with the key and the anchor."""

@@ -19,7 +19,7 @@ from troth.errors import MisuseError
 from troth.runtime.agents.model import Message
 from troth.runtime.conversations import Conversation
 from troth.runtime.sessions.commit_points import WORK
-from troth.runtime.store import SqliteStore
+from troth.runtime.store import Store
 from troth.runtime.store.identity import process_started
 
 __all__ = ["Elsewhere", "IsolatedConversation", "check_reference", "end_process", "main"]
@@ -49,7 +49,7 @@ def check_reference(agent: object) -> str:
 class IsolatedConversation:
     """A conversation whose agent runs in a process of its own. Wholly sync."""
 
-    def __init__(self, store: SqliteStore, conversation: Conversation, request: Mapping[str, str]) -> None:
+    def __init__(self, store: Store, conversation: Conversation, request: Mapping[str, str]) -> None:
         self.id = conversation.id
         self._store = store
         self._conversation = conversation

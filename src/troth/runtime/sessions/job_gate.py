@@ -3,9 +3,9 @@
 from troth.runtime.conversations.drivers import IN_STEP
 from troth.runtime.engine.current_step import CURRENT
 from troth.runtime.sessions.audit.trail import Trail
-from troth.runtime.sessions.gate import check_standing
+from troth.runtime.sessions.policy.gate import check_standing
 from troth.runtime.store import Transaction
-from troth.runtime.store.session_rows import WorkRow
+from troth.runtime.store.rows.sessions import WorkRow
 
 __all__ = ["admit_job"]
 

@@ -21,9 +21,8 @@ from troth.runtime.jobs.jobs import folder_of
 from troth.runtime.sessions.commit_points import KILL_ANSWER, WORK
 from troth.runtime.sessions.governance import Governance
 from troth.runtime.sessions.isolated import end_process
-from troth.runtime.store import SqliteStore, Transaction
-from troth.runtime.store.identity import is_alive
-from troth.runtime.store.session_rows import KillRow, WorkRow
+from troth.runtime.store import Store, Transaction
+from troth.runtime.store.rows.sessions import KillRow, WorkRow
 
 __all__ = ["Kill", "Stopper", "kill_decision", "request_end"]
 
@@ -71,7 +70,7 @@ class Stopper:
     """Waits until what goes on in sessions has ended. `interrupt` reaches a conversation that runs in this process."""
 
     def __init__(
-        self, governance: Governance, store: SqliteStore, engine: Engine, interrupt: Callable[[str], object]
+        self, governance: Governance, store: Store, engine: Engine, interrupt: Callable[[str], object]
     ) -> None:
         self._governance = governance
         self._engine = engine
@@ -81,7 +80,7 @@ class Stopper:
     def stop(self, rows: Sequence[WorkRow], timeout: float) -> list[str]:
         """Wait for all of them, at most `timeout` seconds; the answer names what has not ended."""
         deadline = time.monotonic() + timeout
-        left = []
+        unstopped = []
         for row in rows:  # all are told before any is waited for
             if row.kind == "conversation":
                 self._interrupt(row.id)
@@ -92,8 +91,8 @@ class Stopper:
         for row in rows:
             why = self._await(row, deadline)
             if why is not None:
-                left.append(f"{row.kind} {row.what!r} ({row.id}): {why}")
-        return left
+                unstopped.append(f"{row.kind} {row.what!r} ({row.id}): {why}")
+        return unstopped
 
     def _is_over(self, run_id: str) -> bool:
         run = self._engine.find(run_id)
@@ -121,7 +120,7 @@ class Stopper:
             end_process(now.process if now is not None and now.process else row.process)
         while True:
             holder = store.holder(stream_of(row.id))
-            if holder is None or not is_alive(holder, store.clock()):
+            if holder is None or not store.is_alive(holder):
                 store.commit(WORK, lambda tx: tx.sessions.work_over(row.id))
                 return None
             if time.monotonic() >= deadline:
@@ -155,9 +154,17 @@ class Stopper:
             assert row is not None
             rows = tx.sessions.work_of_kill(kill_id)
             answer = {
-                "stopped": [f"{one.kind} {one.what}" for one in rows if one.handed_to is None and one.is_over],
-                "undone": [step for one in rows for step, is_done in json.loads(one.undone) if is_done],
-                "handed_over": [f"{one.kind} {one.what} to {one.handed_to}" for one in rows if one.handed_to],
+                "stopped": [
+                    f"{work_row.kind} {work_row.what}"
+                    for work_row in rows
+                    if work_row.handed_to is None and work_row.is_over
+                ],
+                "undone": [step for work_row in rows for step, is_done in json.loads(work_row.undone) if is_done],
+                "handed_over": [
+                    f"{work_row.kind} {work_row.what} to {work_row.handed_to}"
+                    for work_row in rows
+                    if work_row.handed_to
+                ],
                 "left": [*left, *failed],
             }
             tx.sessions.answer_kill(kill_id, json.dumps(answer))
@@ -180,14 +187,14 @@ def kill_decision(
         rows = governance.store.read_sessions(lambda rows: rows.work_of_kill(kill_id))
         return stopper.stop([row for row in rows if row.handed_to is None], timeout)
 
-    left = yield Step("stop", stop)
+    unstopped = yield Step("stop", stop)
     failed = []
     for number, callback in enumerate(callbacks if tries == 1 else ()):
         try:
             yield Step(f"callback {number}", _quiet(callback), kill_id, after_crash="fail")
         except StepFailedError as error:
             failed.append(f"the callback {number} failed: {error.type}: {error.message}")
-    yield Step("answer", stopper.answer, kill_id, left, failed)
+    yield Step("answer", stopper.answer, kill_id, unstopped, failed)
 
 
 def _quiet(callback: Callable[..., object]) -> Callable[..., object]:

@@ -8,7 +8,7 @@ from troth.errors import MisuseError
 from troth.runtime.conversations import Conversation
 from troth.runtime.sessions.commit_points import RECORD
 from troth.runtime.sessions.isolated import IsolatedConversation
-from troth.runtime.sessions.ring import Ring
+from troth.runtime.sessions.policy.ring import Ring
 from troth.runtime.sessions.session import MemberView
 from troth.runtime.sessions.workspace import Workspace
 from troth.runtime.store.json_codec import keep

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from troth.runtime.sessions.config import SessionConfig
-from troth.runtime.sessions.ring import Ring
+from troth.runtime.sessions.policy.ring import Ring
 from troth.runtime.sessions.state import SessionState
-from troth.runtime.store.session_rows import MemberRow, SessionRow
+from troth.runtime.store.rows.sessions import MemberRow, SessionRow
 
 __all__ = ["MemberView", "Session", "view_of"]
 

@@ -9,14 +9,14 @@ from typing import Any
 from troth.errors import MisuseError
 from troth.runtime.sessions.checks import check_id
 from troth.runtime.sessions.commit_points import WORKSPACE
-from troth.runtime.sessions.consent import ask_now, judge_by_policy
 from troth.runtime.sessions.errors import WorkspacePathError
-from troth.runtime.sessions.gate import Refusal
 from troth.runtime.sessions.governance import Governance
-from troth.runtime.sessions.policy import PolicyRequest
-from troth.runtime.sessions.ring import Ring
+from troth.runtime.sessions.policy.consent import ask_now, judge_by_policy
+from troth.runtime.sessions.policy.decision import PolicyRequest
+from troth.runtime.sessions.policy.gate import Refusal
+from troth.runtime.sessions.policy.ring import Ring
 from troth.runtime.store import Transaction
-from troth.runtime.store.session_rows import FileRow
+from troth.runtime.store.rows.sessions import FileRow
 
 __all__ = ["CHANGES", "Workspace", "resolve"]
 
@@ -145,7 +145,7 @@ class Workspace:
         """Say who else may read and write a text; None is everybody. Its owner and ring 1 can."""
         real = self._resolve(path)
         lists = [
-            None if who is None else json.dumps([check_id("An agent", one) for one in who])
+            None if who is None else json.dumps([check_id("An agent", agent) for agent in who])
             for who in (readers, writers)
         ]
 

@@ -53,6 +53,8 @@ class CommitPoint:
     before: str
     written: str
     after: str
+    is_step: bool = False
+    """Whether it mostly keeps the answer of a step and the intent of the next: a store may have a short way."""
 
     @property
     def failpoints(self) -> tuple[str, ...]:
@@ -81,9 +83,9 @@ armed: dict[str, Callable[[str], None]] = {}
 _arming = threading.Lock()
 
 
-def commit_point(name: str, why: str) -> CommitPoint:
+def commit_point(name: str, why: str, *, is_step: bool = False) -> CommitPoint:
     """Declare a place that commits. Written as a module constant, so that importing the module makes it known."""
-    return _declare(CommitPoint(name, why, f"{name}.before", f"{name}.written", f"{name}.after"))
+    return _declare(CommitPoint(name, why, f"{name}.before", f"{name}.written", f"{name}.after", is_step))
 
 
 def effect_point(name: str, why: str) -> EffectPoint:
@@ -92,10 +94,10 @@ def effect_point(name: str, why: str) -> EffectPoint:
 
 
 def _declare(point: _Point) -> _Point:
-    known = _points.setdefault(point.name, point)
-    if known != point:
+    declared = _points.setdefault(point.name, point)
+    if declared != point:
         raise MisuseError(
-            f"The commit point {point.name!r} is declared twice: for {known.why!r} and for {point.why!r}.\n"
+            f"The commit point {point.name!r} is declared twice: for {declared.why!r} and for {point.why!r}.\n"
             "A test that arms one would stop at the other. Give one of them another name."
         )
     return point
@@ -120,14 +122,14 @@ def reach(name: str) -> None:
 
 def arm(name: str, action: Callable[[str], None], *, nth: int = 1) -> None:
     """Make the `nth` arrival at `name` perform `action`; earlier and later ones pass."""
-    left = nth
+    remaining = nth
     counting = threading.Lock()
 
     def count(reached: str) -> None:
-        nonlocal left
+        nonlocal remaining
         with counting:
-            left -= 1
-            is_due = left == 0
+            remaining -= 1
+            is_due = remaining == 0
         if is_due:
             action(reached)
 

@@ -8,7 +8,7 @@ from troth.runtime.store.errors import CursorTrimmedError
 from troth.runtime.store.notifications import Notifier
 from troth.runtime.store.port import Store
 from troth.runtime.store.records import Event, HistoryEntry
-from troth.runtime.store.transaction import history_topic, stream_topic
+from troth.runtime.store.sqlite.transaction import history_topic, stream_topic
 
 __all__ = ["Follower", "HistoryFollower"]
 
@@ -32,17 +32,17 @@ class Follower:
     def take(self, timeout: float | None = None) -> Sequence[Event]:
         """The next entries, waiting for the first of them; none if `timeout` seconds brought none."""
         while True:
-            seen = self._bell.count
+            count = self._bell.count
             events = self._next()
-            if events or not self._bell.wait(seen, timeout):
+            if events or not self._bell.wait(count, timeout):
                 return events
 
     async def atake(self, timeout: float | None = None) -> Sequence[Event]:
         """`take` for a task. A cancelled `atake` has taken nothing."""
         while True:
-            seen = self._bell.count
+            count = self._bell.count
             events = self._next()
-            if events or not await self._bell.await_ring(seen, timeout):
+            if events or not await self._bell.await_ring(count, timeout):
                 return events
 
     def _next(self) -> Sequence[Event]:

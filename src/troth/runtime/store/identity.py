@@ -52,11 +52,11 @@ def lives_here(owner: Owner) -> bool:
     return owner.id in _living
 
 
-def is_alive(owner: Owner, now: float) -> bool:
-    """Whether `owner` may still be at work. Wrong only for the living who were silent for `LIFETIME`."""
+def is_alive(owner: Owner, now: float, *, lifetime: float | None = None) -> bool:
+    """Whether `owner` may still be at work. Wrong only for the living who were silent for its lifetime."""
     if owner.id in _living:
         return True
-    if now - owner.beat_at > LIFETIME:
+    if now - owner.beat_at > (LIFETIME if lifetime is None else lifetime):
         return False
     if owner.machine != _machine():
         return True  # nothing can be looked up there; its heartbeat is recent

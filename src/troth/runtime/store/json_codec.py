@@ -113,22 +113,22 @@ def _refusal(value: object, what: str, cause: Exception) -> NotJsonError:
 
 def _problem(value: object, path: str, above: tuple[int, ...]) -> NotJsonError | None:
     """The first part of `value` that is not JSON, or nothing."""
-    what = path.partition("[")[0]
+    subject = path.partition("[")[0]
     if isinstance(value, float) and value - value != 0:
-        return NotJsonError(what, path, f"`{value!r}`, and JSON has no such number")
+        return NotJsonError(subject, path, f"`{value!r}`, and JSON has no such number")
     if isinstance(value, int) and value.bit_length() > _MOST_BITS and _is_too_long(value):
-        return NotJsonError(what, path, "a number of more digits than Python writes down; keep it as text")
+        return NotJsonError(subject, path, "a number of more digits than Python writes down; keep it as text")
     if value is None or isinstance(value, str | int | float):
         return None
     if id(value) in above:
-        return NotJsonError(what, path, "a value that contains itself")
+        return NotJsonError(subject, path, "a value that contains itself")
     above = (*above, id(value))
     if isinstance(value, dict):
         return _problem_of_mapping(value, path, above)
     if isinstance(value, list | tuple):
-        found = (_problem(item, f"{path}[{index}]", above) for index, item in enumerate(value))
-        return next(filter(None, found), None)
-    return NotJsonError(what, path, _describe(value))
+        problems = (_problem(item, f"{path}[{index}]", above) for index, item in enumerate(value))
+        return next(filter(None, problems), None)
+    return NotJsonError(subject, path, _describe(value))
 
 
 def _is_too_long(number: int) -> bool:

@@ -36,14 +36,14 @@ def is_large(value: object) -> bool:
     waiting: list[object] = [value]
     nodes = letters = 0
     while waiting:
-        one = waiting.pop()
+        item = waiting.pop()
         nodes += 1
-        if isinstance(one, str):
-            letters += len(one)
-        elif isinstance(one, dict | list | tuple):
-            if len(one) > _NODES:
+        if isinstance(item, str):
+            letters += len(item)
+        elif isinstance(item, dict | list | tuple):
+            if len(item) > _NODES:
                 return True
-            waiting.extend(chain.from_iterable(one.items()) if isinstance(one, dict) else one)
+            waiting.extend(chain.from_iterable(item.items()) if isinstance(item, dict) else item)
         if nodes > _NODES or letters > LARGE:
             return True
     return False

@@ -69,6 +69,11 @@ class MaintenanceThread:
             if chore in self._chores:
                 self._chores.remove(chore)
 
+    @property
+    def is_here(self) -> bool:
+        """Whether the caller is a chore."""
+        return self._thread is threading.current_thread()
+
     def _start(self) -> None:
         if self._thread is None and not self._is_closed:
             self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)

@@ -134,6 +134,11 @@ class Notifications:
         for bell in bells:
             bell.ring()
 
+    def topics(self) -> list[str]:
+        """What somebody wants to know of."""
+        with self._lock:
+            return list(self._bells)
+
     def publish_all(self) -> None:
         """Ring for everybody: something changed, and nobody said what."""
         with self._lock:

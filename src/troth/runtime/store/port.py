@@ -1,19 +1,20 @@
 """The port of a store: what the engine, and all that stands on it, need from whatever remembers.
 
-SQLite implements it for one machine (`sqlite.py`). Whoever implements it anew passes the same tests. Two rules carry
+SQLite implements it for one machine (`sqlite.py`), PostgreSQL for several (`postgres/`). Whoever implements it anew
+passes `troth.testing.store_conformance`. Two rules carry
 everything: what is written in one transaction is kept together or not at all, and nothing is committed without naming
 its commit point.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol, TypeVar
+from pathlib import Path
+from typing import Any, Protocol, Self, TypeVar
 
 from troth.runtime.store.failpoints import CommitPoint
 from troth.runtime.store.identity import Owner
+from troth.runtime.store.lists import StoreLists
 from troth.runtime.store.notifications import Notifier
-from troth.runtime.store.promise_queries import PromiseReader
-from troth.runtime.store.promise_rows import PromiseRows
 from troth.runtime.store.records import (
     BegunStep,
     Event,
@@ -27,8 +28,10 @@ from troth.runtime.store.records import (
     StepRecord,
     StepState,
 )
-from troth.runtime.store.server_rows import ServerRows
-from troth.runtime.store.session_rows import SessionRows
+from troth.runtime.store.rows.promise_queries import PromiseReader
+from troth.runtime.store.rows.promises import PromiseRows
+from troth.runtime.store.rows.server import ServerRows
+from troth.runtime.store.rows.sessions import SessionRows
 
 __all__ = ["Store", "Transaction"]
 
@@ -216,6 +219,12 @@ class Transaction(Protocol):
     def claim(self, resource: str, owner_id: str, token: str, now: float) -> Owner | None:
         """Take the lease if it is free or its owner is dead. Answers the living owner if there is one, else nothing."""
 
+    def renew(self, resource: str, owner_id: str, token: str, now: float) -> bool:
+        """Give the lease that `owner_id` has another token; whoever holds it under the old one is refused from now on.
+
+        False if somebody else has it, or nobody.
+        """
+
     def holder_of(self, resource: str) -> Owner | None:
         """Whoever has the lease, dead or alive."""
 
@@ -240,9 +249,29 @@ class Store(Protocol):
 
     clock: Callable[[], float]
 
+    name: str
+    """What it is called in messages; no password is in it."""
+
+    address: str
+    """What `open_store` opens it with, also in another process. It may hold a password: not to be shown."""
+
+    path: Path
+    """Where the files lie that go with it on this machine: beside this path. Of a file, the file itself."""
+
+    is_shared: bool
+    """Whether workers on other machines use it, too."""
+
+    beat_every: float
+    """Seconds between the heartbeats of an owner."""
+
     @property
     def promises(self) -> PromiseReader:
         """What is known of promises and their deliveries."""
+        ...
+
+    @property
+    def lists(self) -> StoreLists:
+        """Lists with cursors, counts by state, what changed, and search: what pages and commands show."""
         ...
 
     def commit(self, point: CommitPoint, work: Callable[[Transaction], T]) -> T:
@@ -338,6 +367,10 @@ class Store(Protocol):
         """Whoever has the lease, dead or alive."""
         ...
 
+    def is_alive(self, owner: Owner) -> bool:
+        """Whether an owner may still be at work."""
+        ...
+
     def orphans(self, decisions: Iterable[str]) -> Sequence[tuple[str, str]]:
         """Runs of these decisions that are not over and that nobody living holds, as (id, decision)."""
         ...
@@ -347,6 +380,10 @@ class Store(Protocol):
 
     def cancelling(self) -> Sequence[str]:
         """Runs that are to be cancelled and are not over."""
+        ...
+
+    def signalled(self) -> Sequence[str]:
+        """Runs that wait although they were sent messages that nobody has taken."""
         ...
 
     def read_sessions(self, question: Callable[[SessionRows], T]) -> T:
@@ -368,3 +405,7 @@ class Store(Protocol):
     def close(self) -> None:
         """Finish what was asked for and let go of everything. May be called twice."""
         ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...

@@ -7,7 +7,8 @@ import time
 import pytest
 
 from troth.runtime.engine import EmbeddedEngine, EngineClosedError, RunCancelledError, RunFailedError, Step
-from troth.runtime.store import RunState, SqliteStore, writer
+from troth.runtime.store import RunState, SqliteStore
+from troth.runtime.store.sqlite import writer
 from troth.testing import engine_programs as programs
 
 

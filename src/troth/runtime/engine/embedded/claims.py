@@ -10,7 +10,8 @@ from typing import Any
 from troth.runtime.engine.commands import Decision
 from troth.runtime.engine.decisions import Decisions
 from troth.runtime.engine.embedded.ownership import Ownership, new_token
-from troth.runtime.engine.errors import RunMismatchError, UnknownRunError
+from troth.runtime.engine.errors import RunMismatchError
+from troth.runtime.engine.recorded_runs import unknown_run
 from troth.runtime.engine.rewind import (
     CAN_RESUME,
     at_one_moment,
@@ -22,9 +23,9 @@ from troth.runtime.engine.rewind import (
 from troth.runtime.store import Store, Transaction
 from troth.runtime.store.json_codec import read
 from troth.runtime.store.large_values import ANY_SIZE, LARGE, is_large, keep_well
-from troth.runtime.store.transaction import run_topic
+from troth.runtime.store.sqlite.transaction import run_topic
 
-__all__ = ["Claim", "Claimed", "Claims", "unknown_run"]
+__all__ = ["Claim", "Claimed", "Claims", "can_go_on"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,7 @@ class Claims:
                 if not is_new:
                     raise RunMismatchError(f"There is a run {run_id!r} already. Nothing was started; name another id.")
                 promise(tx)
-            if not is_new and not _can_go_on(tx, run_id, name, text):
+            if not is_new and not can_go_on(tx, run_id, name, text):
                 return None
             last_seen = None if is_new else _last_seen(tx, run_id)
             if tx.claim(run_topic(run_id), owner.id, token, now) is not None:
@@ -173,12 +174,7 @@ def _last_seen(tx: Transaction, run_id: str) -> float | None:
     return None if holder is None else holder.beat_at
 
 
-def unknown_run(run_id: str) -> UnknownRunError:
-    """The error of asking for a run that nobody has begun."""
-    return UnknownRunError(f"There is no run {run_id!r} in this store. `engine.list()` shows those that there are.")
-
-
-def _can_go_on(tx: Transaction, run_id: str, decision: str, args: str) -> bool:
+def can_go_on(tx: Transaction, run_id: str, decision: str, args: str) -> bool:
     """Whether the run of that id is the one that is meant, and not over."""
     opening = tx.asked_of(run_id)
     if opening is None:
@@ -186,8 +182,15 @@ def _can_go_on(tx: Transaction, run_id: str, decision: str, args: str) -> bool:
     their_decision, their_args, state = opening
     is_other = their_args != args and read(their_args, f"run {run_id!r}") != json.loads(args)
     if their_decision != decision or is_other:
+        theirs, ours = their_decision.partition("@")[0], decision.partition("@")[0]  # a workflow's has its version
+        if theirs != ours:
+            difference = f"; this one is of `{ours}`"
+        elif their_decision != decision:
+            difference = " in another version"
+        else:
+            difference = f" with other arguments: {their_args}, and here {args}"
         raise RunMismatchError(
-            f"The id {run_id!r} belongs to a run of `{their_decision}` with {their_args}; this one is of `{decision}` "
-            f"with {args}.\nNothing was started. Leave the id out to get a new one, or name another."
+            f"The id {run_id!r} belongs to a run of `{theirs}`{difference}.\n"
+            "Nothing was started. Leave the id out to get a new one, or name another."
         )
     return not state.is_over

@@ -6,21 +6,19 @@ a run becomes ours, `lease_driver` how it is driven, `await_result` how it is wa
 itself.
 """
 
-import json
 import logging
 import os
 import random
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Self
 
-from troth.errors import MisuseError
+from troth.runtime.arguments import check_path
+from troth.runtime.engine.await_result import ResultWaiter
 from troth.runtime.engine.commands import Decision
 from troth.runtime.engine.commit_points import (
-    RUN_CALLBACK,
     RUN_CANCEL,
     RUN_FORK,
     RUN_RESUME,
@@ -28,30 +26,23 @@ from troth.runtime.engine.commit_points import (
     SIGNAL_SEND,
 )
 from troth.runtime.engine.decisions import Decisions
-from troth.runtime.engine.embedded.await_result import ResultWaiter
-from troth.runtime.engine.embedded.claims import Claim, Claims, unknown_run
+from troth.runtime.engine.embedded.claims import Claim, Claims
 from troth.runtime.engine.embedded.lease_driver import LeaseDriver
 from troth.runtime.engine.embedded.ownership import Ownership
-from troth.runtime.engine.embedded.read_pool import ReadPool
 from troth.runtime.engine.embedded.supervisor import Supervisor
-from troth.runtime.engine.errors import NotAwaitedError, TooLateError
-from troth.runtime.engine.failure import describe
 from troth.runtime.engine.invoke import lost_coroutines
 from troth.runtime.engine.invoke.worker_pool import GRACE, MAX_RESULT, WorkerPool
-from troth.runtime.engine.rewind import at_one_moment, write_fork, write_reopening
+from troth.runtime.engine.read_pool import ReadPool
+from troth.runtime.engine.recorded_runs import RecordedRuns, signal_text
 from troth.runtime.store import (
     CommitPoint,
-    HistoryEntry,
-    Notifier,
-    RunRecord,
     RunState,
-    SqliteStore,
-    StepRecord,
+    Store,
     Transaction,
+    open_store,
 )
-from troth.runtime.store.identity import is_alive
-from troth.runtime.store.large_values import is_large, keep_well
-from troth.runtime.store.transaction import history_topic, run_topic
+from troth.runtime.store.large_values import is_large
+from troth.runtime.store.open import is_store
 
 __all__ = ["EmbeddedEngine"]
 
@@ -77,8 +68,8 @@ class RunHandle:
         return await self.engine.aresult(self.id, timeout)
 
 
-class EmbeddedEngine:
-    """An engine on one SQLite file. Give it a path, or a store to share with others, which then stays open.
+class EmbeddedEngine(RecordedRuns):
+    """An engine on one store. Give it a path or an address, or a store to share with others, which then stays open.
 
     `decisions` are those it goes on with when their owner has died: at once when the engine is first used or entered,
     and then all the time. `recover=False` leaves other processes' runs alone, for a program that only looks. An async
@@ -88,7 +79,7 @@ class EmbeddedEngine:
 
     def __init__(
         self,
-        store: SqliteStore | str | os.PathLike[str],
+        store: Store | str | os.PathLike[str],
         *,
         decisions: Iterable[Decision] = (),
         recover: bool = True,
@@ -99,10 +90,11 @@ class EmbeddedEngine:
         chance: random.Random | None = None,
     ) -> None:
         self._decisions = Decisions(decisions)
-        self._owns_store = not isinstance(store, SqliteStore)
-        self.store = store if isinstance(store, SqliteStore) else SqliteStore(store)
+        if not is_store(store):
+            check_path("store", store)
+        self._owns_store = isinstance(store, str | os.PathLike)
+        super().__init__(open_store(store) if isinstance(store, str | os.PathLike) else store, ReadPool())
         self.workers = WorkerPool(threads, abandoned_threads, grace=grace, max_result=max_result)
-        self._read_pool = ReadPool()
         self._ownership = Ownership(self.store)
         self._claims = Claims(self.store, self._ownership, self._decisions)
         self._supervisor = Supervisor(
@@ -121,6 +113,10 @@ class EmbeddedEngine:
         self._has_let_go = threading.Event()
         lost_coroutines.start_watching()
         _engines.add(self)
+
+    def open(self) -> None:
+        """Begin to look after runs; does nothing the second time."""
+        self._supervisor.open()
 
     # Decisions
 
@@ -262,29 +258,9 @@ class EmbeddedEngine:
     ) -> bool:
         """`signal` for a task. Cancelled, it may have been sent all the same."""
         is_big = is_large(payload)
-        text = await self._read_pool.beside(lambda: _signal_text(name, payload)) if is_big else None
+        text = await self._read_pool.beside(lambda: signal_text(name, payload)) if is_big else None
         work = self._sending(run_id, name, payload, key, awaited=awaited, text=text)
         return await self.store.acommit(SIGNAL_SEND, work, is_large=is_big)
-
-    def _sending(
-        self, run_id: str, name: str, payload: object, key: str | None, *, awaited: bool, text: str | None = None
-    ) -> Callable[[Transaction], bool]:
-        message = _signal_text(name, payload) if text is None else text
-
-        def work(tx: Transaction) -> bool:
-            state = tx.state_of(run_id)
-            if state is None:
-                raise unknown_run(run_id)
-            if state.is_over:
-                raise MisuseError(
-                    f"The signal {name!r} was not sent: run {run_id!r} is {state.value}, so nobody would receive it."
-                )
-            now = self.store.clock()
-            if awaited:
-                _check_awaited(tx, run_id, name, now)
-            return tx.send_signal(run_id, name, message, now, key=key)
-
-        return work
 
     def cancel(self, run_id: str) -> bool:
         """Command for a run's cancellation, durably. Answers whether there was anything left to cancel.
@@ -301,14 +277,6 @@ class EmbeddedEngine:
         is_new = await self.store.acommit(RUN_CANCEL, self._cancelling(run_id))
         self._supervisor.reach(run_id)
         return is_new
-
-    def _cancelling(self, run_id: str) -> Callable[[Transaction], bool]:
-        def work(tx: Transaction) -> bool:
-            if tx.state_of(run_id) is None:
-                raise unknown_run(run_id)
-            return tx.request_cancel(run_id, self.store.clock())
-
-        return work
 
     # Going on, and going another way
 
@@ -337,52 +305,7 @@ class EmbeddedEngine:
         claim = await self._read_pool.beside(lambda: self._claims.to_fork(run_id, before, fork_id))
         return await self._abegin(RUN_FORK, claim)
 
-    def reopen(
-        self,
-        run: RunRecord,
-        again: Sequence[StepRecord],
-        *,
-        gives_back: Callable[[StepRecord], bool] = lambda _step: True,
-        also: Callable[[Transaction, float], object] | None = None,
-    ) -> bool:
-        """Make a run that ended one that can go on, without the answers of `again`; nobody carries it out yet.
-
-        Answers whether it was at that end still. `also` writes more in the same commit, in any case.
-        """
-
-        def work(tx: Transaction) -> bool:
-            now = self.store.clock()
-            if also is not None:
-                also(tx, now)
-            return write_reopening(tx, run, again, now, gives_back)
-
-        return self.store.commit(RUN_RESUME, work)
-
-    def write_fork(self, run: RunRecord, fork_id: str, args: Sequence[object], before: int) -> None:
-        """Write a new run down that has the answers of `run` up to a trunk step; nobody carries it out yet."""
-        self.store.commit(RUN_FORK, lambda tx: write_fork(tx, run, fork_id, args, before, self.store.clock()))
-
     # Looking
-
-    def find_with_steps(self, run_id: str) -> tuple[RunRecord, Sequence[StepRecord]] | None:
-        """A run and its steps, as they were at one moment; nothing if there is no such run."""
-        snapshot = at_one_moment(self.store, run_id)
-        if snapshot is None or snapshot[1]:
-            return snapshot
-        return snapshot[0], self.store.steps(run_id)
-
-    def is_held(self, run_id: str) -> bool:
-        """Whether somebody has taken the run, dead or alive, and has not let it go."""
-        return self.store.holder(run_topic(run_id)) is not None
-
-    def is_carried_out(self, run_id: str) -> bool:
-        """Whether somebody living carries the run out, here or elsewhere."""
-        holder = self.store.holder(run_topic(run_id))
-        return holder is not None and is_alive(holder, self.store.clock())
-
-    def orphans(self, decisions: Iterable[str]) -> Sequence[str]:
-        """Runs of these decisions that are not over and that nobody living carries out, oldest first."""
-        return [run_id for run_id, _ in self.store.orphans(decisions)]
 
     def time_in(self, run_id: str) -> float:
         """What time it is in a run that is carried out here: as on the wall, but it never goes back."""
@@ -392,84 +315,6 @@ class EmbeddedEngine:
     def is_driving(self, run_id: str) -> bool:
         """Whether a run is being carried out here."""
         return run_id in self._driver.runs
-
-    def find(self, run_id: str) -> RunRecord | None:
-        """A run as it is now."""
-        return self.store.run(run_id)
-
-    async def afind(self, run_id: str) -> RunRecord | None:
-        """`find` for a task."""
-        return await self._read_pool.beside(lambda: self.find(run_id))
-
-    def list(
-        self,
-        *,
-        states: Iterable[RunState] | None = None,
-        decision: str | None = None,
-        label: str | None = None,
-        family: str | None = None,
-        word: str | None = None,
-        before: tuple[float, str] | None = None,
-        limit: int = 100,
-    ) -> Sequence[RunRecord]:
-        """Runs, newest first. `before` is the `(created_at, id)` of the last one of the page before.
-
-        `family` is how the names of their decisions begin, up to the first colon; with it, `word` is the word for how
-        they stand: what their decision said of their end, else their state. That costs the same however many runs
-        there are.
-        """
-        return self.store.runs(
-            states=states, decision=decision, label=label, family=family, word=word, before=before, limit=limit
-        )
-
-    async def alist(
-        self,
-        *,
-        states: Iterable[RunState] | None = None,
-        decision: str | None = None,
-        label: str | None = None,
-        family: str | None = None,
-        word: str | None = None,
-        before: tuple[float, str] | None = None,
-        limit: int = 100,
-    ) -> Sequence[RunRecord]:
-        """`list` for a task."""
-        return await self._read_pool.beside(
-            lambda: self.list(
-                states=states, decision=decision, label=label, family=family, word=word, before=before, limit=limit
-            )
-        )
-
-    def steps(self, run_id: str) -> Sequence[StepRecord]:
-        """What a run has asked for, in order, with every failed attempt."""
-        return self.store.steps(run_id)
-
-    async def asteps(self, run_id: str) -> Sequence[StepRecord]:
-        """`steps` for a task."""
-        return await self._read_pool.beside(lambda: self.steps(run_id))
-
-    def history(self, run_id: str, *, after: int = 0, limit: int = 500) -> Sequence[HistoryEntry]:
-        """What has happened in a run since entry `after` of its history; costs as much as there is to read."""
-        return self.store.history(run_id, after=after, limit=limit)
-
-    async def ahistory(self, run_id: str, *, after: int = 0, limit: int = 500) -> Sequence[HistoryEntry]:
-        """`history` for a task."""
-        return await self._read_pool.beside(lambda: self.history(run_id, after=after, limit=limit))
-
-    def last_entry(self, run_id: str) -> int:
-        """The number of the last entry of a run's history; 0 if there is none."""
-        return self.store.last_entry(run_id)
-
-    def listening(self, bell: Notifier, run_id: str) -> AbstractContextManager[Notifier]:
-        """Ring `bell` when the history of a run grows or its state changes, here or in another process."""
-        return self.store.listening(bell, history_topic(run_id), run_topic(run_id))
-
-    def tell_callback_failed(self, run_id: str, name: str, error: BaseException) -> None:
-        """Write into a run's history that somebody who was told of it raised."""
-        text = json.dumps(describe(error))
-        self.store.commit(
-            RUN_CALLBACK, lambda tx: tx.tell_callback_failed(run_id, self.store.clock(), name=name, error=text)
-        )
 
     # The end
 
@@ -520,22 +365,6 @@ class EmbeddedEngine:
 
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
-
-
-def _signal_text(name: str, payload: object) -> str:
-    return keep_well(payload, f"signal {name!r}").text
-
-
-def _check_awaited(tx: Transaction, run_id: str, name: str, now: float) -> None:
-    """Refuse a signal that the run does not wait for, or not any more."""
-    wait = tx.open_wait(run_id, name)
-    if wait is None:
-        raise NotAwaitedError(f"The signal {name!r} was not sent: run {run_id!r} does not wait for it.")
-    if wait.deadline is not None and now >= wait.deadline:
-        late = f"the time to wait for it was up {now - wait.deadline:.3g} s ago"
-        raise TooLateError(f"The signal {name!r} was not sent to run {run_id!r}: {late}.", wait.deadline)
-    if wait.is_answered:
-        raise NotAwaitedError(f"The signal {name!r} was not sent: run {run_id!r} was sent it already.")
 
 
 def _forked() -> None:

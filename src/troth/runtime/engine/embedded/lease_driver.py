@@ -18,12 +18,12 @@ from troth.runtime.engine.embedded.active_run import ActiveRun
 from troth.runtime.engine.embedded.claims import Claim, Claimed
 from troth.runtime.engine.embedded.drivers import adrive, drive
 from troth.runtime.engine.embedded.ownership import Ownership
-from troth.runtime.engine.embedded.read_pool import ReadPool
 from troth.runtime.engine.errors import EngineClosedError
 from troth.runtime.engine.interpreter.branch import RunInProgress
 from troth.runtime.engine.interpreter.effects import Commit
 from troth.runtime.engine.interpreter.interpreter import interpret
 from troth.runtime.engine.invoke.worker_pool import WorkerPool
+from troth.runtime.engine.read_pool import ReadPool
 from troth.runtime.store import CommitPoint, LeaseLostError, Recorded, RunState, Store, Transaction
 
 __all__ = ["LeaseDriver"]

@@ -11,7 +11,7 @@ from typing import Protocol
 from troth.runtime.engine.commit_points import OWNER_BEAT, OWNER_ENROLL, OWNER_RETIRE, RUN_RELEASE
 from troth.runtime.engine.errors import EngineClosedError
 from troth.runtime.store import LeaseLostError, Owner, Store, StoreError, Transaction
-from troth.runtime.store.identity import BEAT_EVERY, new_owner, retire
+from troth.runtime.store.identity import new_owner, retire
 
 __all__ = ["Ownership", "new_token"]
 
@@ -76,7 +76,9 @@ class Ownership:
             return
         for token in list(self._unreleased):
             self._release(token)
-        if passed - self._last_beat >= BEAT_EVERY:  # by the time that passes: a clock that is set back stops no heart
+        if (
+            passed - self._last_beat >= self._store.beat_every
+        ):  # by the time that passes: a clock that is set back stops no heart
             self._store.commit(OWNER_BEAT, lambda tx: tx.enroll(_at(owner, self._store.clock())))
             self._last_beat = passed
 

@@ -59,8 +59,10 @@ class RunInProgress:
         "last_seen",
         "left_behind",
         "letters",
+        "look_again",
         "max_result",
         "name_of",
+        "not_called",
         "recorded",
         "resource",
         "run_id",
@@ -87,6 +89,8 @@ class RunInProgress:
         self.earlier: dict[tuple[str, int], StepRecord] = {}  # as they were before their answers were taken back
         self.last_seen: float | None = None  # when the owner before us last said that it lives, if it died
         self.letters = 0  # of JSON in its arguments: what is written of the run itself is written beside them
+        self.look_again = 1.0  # seconds after which somebody who waits for another run looks at it without being told
+        self.not_called: tuple[str, int] | None = None  # the place of a step that was written down, and not called yet
         self.max_result: int | None = None  # letters of JSON that the result of a step may have
         self.left_behind: list[Write] = []  # what is known when the driving ends, and nobody commits any more
         self.name_of = name_of

@@ -18,7 +18,7 @@ from troth.runtime.engine.interpreter.branch import Branch
 from troth.runtime.engine.interpreter.effects import Commit, Effect, Invoke
 from troth.runtime.engine.interpreter.timers_and_signals import until
 from troth.runtime.engine.invoke.interruption import CancelledAfterError
-from troth.runtime.engine.invoke.outcome import Outcome
+from troth.runtime.engine.invoke.outcome import Outcome, Unkeepable
 from troth.runtime.store import NotJsonError, StepRecord, StepState, Transaction
 from troth.runtime.store.json_codec import keep
 from troth.runtime.store.large_values import Kept
@@ -51,9 +51,13 @@ def perform_step(branch: Branch, step: Step, place: Place, record: StepRecord | 
     elif record.state.is_settled:
         return branch.answer(record)
     else:
-        key, number = record.key, record.attempt + 1
-        failed, is_unknown = _failed(record), record.state is StepState.BEGUN or _was_unknown(record)
-        yield from _pick_up(branch, step, place, record)
+        key, number = record.key, record.attempt
+        failed = _failed(record)
+        if run.not_called == (place.branch, place.seq):
+            run.not_called, is_unknown = None, _was_unknown(record)  # written down, and nobody has called it yet
+        else:
+            number, is_unknown = number + 1, record.state is StepState.BEGUN or _was_unknown(record)
+            yield from _pick_up(branch, step, place, record)
         commit = branch.commit(STEP_BEGIN)
     while True:
         if run.governor is not None:
@@ -92,8 +96,17 @@ def perform_step(branch: Branch, step: Step, place: Place, record: StepRecord | 
         if outcome.ended == "cancelled":
             _note(branch, step, info, outcome, now)
             raise branch.cancelled(step, place, number)
-        failed += 1
         is_unknown = is_unknown or outcome.ended in UNKNOWN
+        if outcome.ended == "interrupted":
+            error = outcome.error or _gone(step)
+            if step.after_crash == "fail":
+                raise _fail(branch, step, info, outcome, error, now=now, is_unknown=True)
+            _note(branch, step, info, outcome._replace(error=error), now, next_at=now)
+            number += 1
+            branch.write(partial(_again, place=place, step=step, number=number, now=now))
+            commit = branch.commit(STEP_BEGIN)
+            continue
+        failed += 1
         error = outcome.error or InterruptedError("nothing is known of it")
         if not _is_worth_another(step, outcome, error, failed):
             raise _fail(branch, step, info, outcome, error, now=now, is_unknown=is_unknown)
@@ -108,6 +121,8 @@ def _kept(value: object, name: str, limit: int | None) -> tuple[str, Any]:
     """The JSON text of the result of a step, and what reading it gives; refused if it is too large."""
     if value is None or (isinstance(value, int) and value.bit_length() < 64):
         return keep(value, "")  # without a name for an error that cannot be
+    if type(value) is Unkeepable:
+        raise value.error
     title = f"result of step {name!r}"
     text, back = value if type(value) is Kept else keep(value, title)
     if limit is not None and len(text) > limit:
@@ -227,10 +242,7 @@ def _pick_up(branch: Branch, step: Step, place: Place, record: StepRecord) -> Ge
     if record.state is StepState.RESTING:
         yield from until(branch, record.wake_at or now, step, place, record.attempt)
     else:
-        error = InterruptedError(
-            f"The process that ran step {step.name!r} was gone before its result was recorded. "
-            "Whether its effect happened is unknown."
-        )
+        error = _gone(step)
         info = CurrentStep(run.run_id, place, step.name, record.key, record.attempt, record.started_at)
         outcome = Outcome("timeout", error=error)
         if step.after_crash == "fail":
@@ -243,6 +255,13 @@ def _pick_up(branch: Branch, step: Step, place: Place, record: StepRecord) -> Ge
             _note(branch, step, info, outcome, ended_at, next_at=now, ended="interrupted")
     _compare_code(branch, step, place, record)
     branch.write(partial(_again, place=place, step=step, number=record.attempt + 1, now=run.clock()))
+
+
+def _gone(step: Step) -> InterruptedError:
+    return InterruptedError(
+        f"The process that ran step {step.name!r} was gone before its result was recorded. "
+        "Whether its effect happened is unknown."
+    )
 
 
 def _rest(

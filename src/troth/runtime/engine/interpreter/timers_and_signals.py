@@ -20,8 +20,6 @@ from troth.runtime.store.records import Place
 
 __all__ = ["perform_join", "perform_sleep", "perform_wait", "until"]
 
-_LOOK_AGAIN = 1.0  # seconds after which somebody who waits for another run looks at it without being told
-
 
 def until(branch: Branch, moment: float, ask: Command, place: Place, attempt: int = 1) -> Generator[Effect, Any, None]:
     """Wait for a moment; news of the run interrupt it only to look whether it is cancelled."""
@@ -160,7 +158,7 @@ def perform_join(branch: Branch, ask: Join, place: Place, record: StepRecord | N
         if is_cancelled:
             branch.end_wait()
             raise branch.cancelled(ask, place)
-        yield Pause(rings, run.clock() + _LOOK_AGAIN)
+        yield Pause(rings, run.clock() + run.look_again)
 
 
 def _look(tx: Transaction, branch: Branch, ask: Join, place: Place, over: list[tuple[bool, str]]) -> None:

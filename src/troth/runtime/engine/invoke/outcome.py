@@ -2,9 +2,11 @@
 
 from typing import Any, Literal, NamedTuple
 
-__all__ = ["Ended", "Outcome"]
+from troth.runtime.store import NotJsonError
 
-Ended = Literal["done", "failed", "timeout", "late", "lost", "refused", "cancelled"]
+__all__ = ["Ended", "Outcome", "Unkeepable"]
+
+Ended = Literal["done", "failed", "timeout", "late", "lost", "refused", "cancelled", "interrupted"]
 
 
 class Outcome(NamedTuple):
@@ -17,8 +19,15 @@ class Outcome(NamedTuple):
     lost       it returned, but a coroutine it made was never awaited
     refused    it never started
     cancelled  the run was cancelled while it was in flight: its effect may have happened
+    interrupted  whoever made it is gone: its effect may have happened
     """
 
     ended: Ended
     value: Any = None
     error: BaseException | None = None
+
+
+class Unkeepable(NamedTuple):
+    """The value of an attempt that is done, in another process, and returned what cannot be kept; `error` says why."""
+
+    error: NotJsonError

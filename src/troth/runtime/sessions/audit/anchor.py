@@ -35,9 +35,9 @@ class Anchor:
         put: Callable[[int, str], object],
         get: Callable[[], object] | None = None,
     ) -> None:
-        for what, call in (("put", put), ("get", get)):
+        for role, call in (("put", put), ("get", get)):
             if call is not None and bridge.color_of(call) not in (Color.SYNC, Color.ASYNC):
-                raise MisuseError(f"`{what}` of the anchor is {call!r}, which is no plain or async function.")
+                raise MisuseError(f"`{role}` of the anchor is {call!r}, which is no plain or async function.")
         self._put = _either_color(put)
         self._get = None if get is None else _either_color(get)
 

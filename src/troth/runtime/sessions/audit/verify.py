@@ -8,7 +8,7 @@ from troth.runtime.sessions.audit.anchor import Anchor
 from troth.runtime.sessions.audit.chain import FIRST, Signer, digest_of
 from troth.runtime.sessions.audit.key import AuditKey
 from troth.runtime.store import Store
-from troth.runtime.store.session_rows import SessionRows
+from troth.runtime.store.rows.sessions import SessionRows
 
 __all__ = ["AuditVerdict", "verify_trail"]
 
@@ -44,8 +44,8 @@ def verify_trail(store: Store, key: AuditKey | None, anchor: Anchor | None) -> A
 
     The anchor is read first: what is committed meanwhile makes the store ahead of it, which is valid.
     """
-    kept = None if anchor is None else anchor.get()
-    return store.read_sessions(lambda rows: _verify(rows, key, kept))
+    anchored = None if anchor is None else anchor.get()
+    return store.read_sessions(lambda rows: _verify(rows, key, anchored))
 
 
 def _verify(rows: SessionRows, key: AuditKey | None, kept: tuple[int, str] | None) -> AuditVerdict:

@@ -112,7 +112,7 @@ def _node(value: object, mark: Mark, names: _Names, key: str = "") -> Node:
             return ListNode(tuple(_node(item, mark, names) for item in value), mark)
     if callable(value):
         return ScalarNode(names.name(value, "function"), mark)
-    raise Unreadable(mark, f"{value!r} of type {type(value).__name__} means nothing in a workflow")
+    raise Unreadable(mark, f"{value!r} of type {type(value).__name__} cannot be part of a workflow")
 
 
 def _renamed(document: object, new: Mapping[str, Mapping[str, str]]) -> object:

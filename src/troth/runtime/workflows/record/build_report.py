@@ -9,7 +9,7 @@ from troth.runtime.conversations.transcript import Entry
 from troth.runtime.sagas.undo import undo_names_of
 from troth.runtime.store import RunRecord, RunState, StepRecord, StepState, StoreError
 from troth.runtime.store.records import Attempt
-from troth.runtime.store.rows import is_moment
+from troth.runtime.store.rows.runs import is_moment
 from troth.runtime.workflows.execute.failures import BudgetExceededError, OverBudgetError
 from troth.runtime.workflows.execute.race import LET_GO
 from troth.runtime.workflows.execute.waits import RACED_SLEEP, approval_signal
@@ -424,6 +424,7 @@ def _of_row(row: StepRecord, place: str, kind: str, depth: int, detail: str, *, 
         output=row.result,
         wake_at=row.wake_at,
         code=row.code,
+        key=row.key,
     )
 
 

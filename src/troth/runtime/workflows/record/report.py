@@ -122,6 +122,8 @@ class StepReport:
     """In a fork: the run that did it, where that is another one."""
     code: str | None = None
     """The digest of the code that its last attempt called, where it is known."""
+    key: str = ""
+    """What its effect is known by wherever it is repeated, as `current_step().key` told it; empty before it began."""
 
     @property
     def code_changed(self) -> tuple[int, ...]:

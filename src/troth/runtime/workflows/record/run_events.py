@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from troth.runtime.agents.model import Usage
 from troth.runtime.store import Happened, HistoryEntry, RunRecord, Store
-from troth.runtime.store.transaction import history_topic
+from troth.runtime.store.sqlite.transaction import history_topic
 from troth.runtime.workflows.execute.race import LET_GO
 from troth.runtime.workflows.kinds import blocks_of, kind_of
 from troth.runtime.workflows.record.report import RunWord, StepWord

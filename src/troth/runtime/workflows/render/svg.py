@@ -1,9 +1,10 @@
 """Draw a run's graph as SVG. Each state has a word, a mark and an outline of its own."""
 
-from html import escape
+from html import escape as _escape
 
 from troth.runtime.workflows.record.report import RunReport, StepReport, StepWord
 from troth.runtime.workflows.render.graph import GraphNode, layout
+from troth.runtime.workflows.render.markup import Html, visible
 from troth.runtime.workflows.render.words import MARKS
 
 __all__ = ["graph_svg"]
@@ -11,20 +12,20 @@ __all__ = ["graph_svg"]
 _WIDE, _HIGH, _ACROSS, _DOWN, _EDGE = 172, 46, 188, 70, 8
 _OUTLINES = {
     StepWord.DONE: 'rx="6"',
-    StepWord.FAILED: 'rx="0" style="stroke-width:3"',
+    StepWord.FAILED: 'rx="0" class="thick"',
     StepWord.UNDONE: 'rx="6" stroke-dasharray="7 3"',
     StepWord.PASSED_OVER: 'rx="0" stroke-dasharray="7 3"',
     StepWord.LET_GO: 'rx="6" stroke-dasharray="2 3"',
     StepWord.WAITING: 'rx="22"',
     StepWord.RESTING: 'rx="22"',
-    StepWord.RUNNING: 'rx="22" style="stroke-width:3"',
+    StepWord.RUNNING: 'rx="22" class="thick"',
     StepWord.INTERRUPTED: 'rx="22" stroke-dasharray="2 3"',
     StepWord.CANCELLED: 'rx="0" stroke-dasharray="2 3"',
 }
 _FAINT = 'rx="6" stroke-dasharray="1 4"'
 
 
-def graph_svg(run: RunReport) -> str:
+def graph_svg(run: RunReport) -> Html:
     """The steps as boxes, one below the other, those at once side by side."""
     graph = layout(run)
     where = {node.step.place: _corner(node) for node in graph.nodes}
@@ -32,8 +33,8 @@ def graph_svg(run: RunReport) -> str:
     height = max((y for _, y in where.values()), default=0) + _HIGH + _EDGE
     parts = [_edge(where[source], where[target]) for source, target in graph.edges]
     parts += [_box(node.step, *where[node.step.place]) for node in graph.nodes]
-    return (
-        f'<svg role="img" aria-label="graph of the steps" viewBox="0 0 {width} {height}" '
+    return Html(
+        f'<svg class="graph" role="img" aria-label="graph of the steps" viewBox="0 0 {width} {height}" '
         f'width="{width}" height="{height}">{"".join(parts)}</svg>'
     )
 
@@ -54,12 +55,16 @@ def _box(step: StepReport, x: int, y: int) -> str:
     word = f"{MARKS[step.state]} {step.state}"
     title = f"{step.place}: {step.kind} {step.detail}, {step.state}"
     return (
-        f'<g class="{_css(step.state)}"><title>{escape(title)}</title>'
+        f'<g class="{_css(step.state)}"><title>{_text(title)}</title>'
         f'<rect x="{x}" y="{y}" width="{_WIDE}" height="{_HIGH}" {_OUTLINES.get(step.state, _FAINT)}/>'
-        f'<text x="{x + 12}" y="{y + 19}" class="name">{escape(name)}</text>'
-        f'<text x="{x + 12}" y="{y + 37}">{escape(word)} · {escape(step.kind)}</text></g>'
+        f'<text x="{x + 12}" y="{y + 19}" class="name">{_text(name)}</text>'
+        f'<text x="{x + 12}" y="{y + 37}">{_text(word)} · {_text(step.kind)}</text></g>'
     )
 
 
 def _css(state: str) -> str:
     return state.replace(" ", "-")
+
+
+def _text(foreign: str) -> str:
+    return _escape(visible(foreign))

@@ -2,9 +2,9 @@
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from html import escape
 
 from troth.runtime.conversations.transcript import Entry
+from troth.runtime.workflows.render.markup import Html, tag
 from troth.runtime.workflows.render.printable import printable_text
 
 __all__ = ["STYLE", "talk_lines", "talk_table"]
@@ -38,18 +38,18 @@ def talk_lines(talk: Sequence[Entry], width: int, *, whole: bool = False) -> Ite
             yield f"{_who(entry) if number == 0 else '':<{indent}}  {line}".rstrip()
 
 
-def talk_table(talk: Sequence[Entry]) -> str:
+def talk_table(talk: Sequence[Entry]) -> Html:
     """A row for each entry."""
     shown, left_out = _shortened(talk)
     rows = []
     for entry in shown:
         if entry is None:
-            rows.append(f"<tr><td>…</td><td>{left_out} more</td></tr>")
+            rows.append(tag("tr", tag("td", "…"), tag("td", f"{left_out} more")))
             continue
         text = _text_of(entry)
         cut = text if len(text) <= _LONG_ON_A_PAGE else f"{text[:_LONG_ON_A_PAGE]} … ({len(text):,} letters)"
-        rows.append(f"<tr class='{entry.who}'><td>{escape(_who(entry))}</td><td>{escape(cut)}</td></tr>")
-    return f"<table class='talk'>{''.join(rows)}</table>"
+        rows.append(tag("tr", tag("td", _who(entry)), tag("td", cut), class_=entry.who))
+    return tag("table", rows, class_="talk")
 
 
 def _shortened(talk: Sequence[Entry]) -> tuple[list[Entry | None], int]:

@@ -1,0 +1,91 @@
+"""Wait for a run, whoever carries it out: until it is over, cannot go on, or the time is up."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from troth.errors import MisuseError
+from troth.runtime.arguments import check_seconds
+from troth.runtime.engine.errors import ResultTimeoutError
+from troth.runtime.engine.recorded_runs import unknown_run
+from troth.runtime.engine.result import failure_of
+from troth.runtime.store import Notifier, RunRecord, RunState, Store
+from troth.runtime.store.sqlite.transaction import run_topic
+
+__all__ = ["ResultWaiter"]
+
+_LOOK_AGAIN = 0.25  # seconds after which somebody who waits looks whether the run's owner died
+
+
+class ResultWaiter:
+    """Those who wait for runs.
+
+    `look_after` is called with each run that is not over, and may refuse. `refuse_if_closed` is called where the store
+    cannot be read: an engine that is being closed closes its store under those who wait.
+    """
+
+    def __init__(
+        self, store: Store, look_after: Callable[[RunRecord], None], refuse_if_closed: Callable[[str], None]
+    ) -> None:
+        self._store = store
+        self._look_after = look_after
+        self._refuse_if_closed = refuse_if_closed
+
+    def result(self, run_id: str, timeout: float | None) -> Any:
+        """Wait on this thread."""
+        check_seconds("timeout", timeout)
+        is_over, value = self._look(run_id)
+        if is_over:
+            return value
+        deadline = None if timeout is None else time.monotonic() + timeout
+        bell = Notifier()
+        with self._store.listening(bell, run_topic(run_id)):
+            while True:
+                rings = bell.count
+                is_over, value = self._look(run_id)
+                if is_over:
+                    return value
+                bell.wait(rings, _patience(run_id, deadline, timeout))
+
+    async def aresult(self, run_id: str, timeout: float | None) -> Any:
+        """Wait in this task."""
+        check_seconds("timeout", timeout)
+        is_over, value = self._look(run_id)
+        if is_over:
+            return value
+        deadline = None if timeout is None else time.monotonic() + timeout
+        bell = Notifier()
+        with self._store.listening(bell, run_topic(run_id)):
+            while True:
+                rings = bell.count
+                is_over, value = self._look(run_id)
+                if is_over:
+                    return value
+                await bell.await_ring(rings, _patience(run_id, deadline, timeout))
+
+    def _look(self, run_id: str) -> tuple[bool, Any]:
+        """Whether a run is over, and its result; raises if it did not complete or cannot go on."""
+        try:
+            run = self._store.run(run_id)
+            has_failed = run is not None and run.state.is_over and run.state is not RunState.COMPLETED
+            steps = self._store.steps(run_id) if has_failed else []
+        except MisuseError:
+            self._refuse_if_closed(run_id)
+            raise
+        if run is None:
+            raise unknown_run(run_id)
+        if has_failed:
+            raise failure_of(run, steps)
+        if run.state is RunState.COMPLETED:
+            return True, run.result
+        self._look_after(run)
+        return False, None
+
+
+def _patience(run_id: str, deadline: float | None, timeout: float | None) -> float:
+    if deadline is None:
+        return _LOOK_AGAIN
+    remaining = deadline - time.monotonic()
+    if remaining <= 0:
+        raise ResultTimeoutError(f"Run {run_id!r} was not over after {timeout:g} s. It goes on; ask again.")
+    return min(remaining, _LOOK_AGAIN)

@@ -1,0 +1,1 @@
+"""Judge what a member of a session may do: rings, limits, allowlists, policies and consent."""

@@ -1,0 +1,100 @@
+"""Read the address of a store in PostgreSQL: what libpq is given, and what is ours.
+
+    postgresql://user@host/database?schema=troth&heartbeat=1&lifetime=5
+
+`schema`, `heartbeat` and `lifetime` are ours; everything else is libpq's, TLS and credentials included. What is shown
+of an address is put together anew from the few parts that are no secret.
+"""
+
+import re
+from dataclasses import dataclass
+from urllib.parse import parse_qsl, quote, urlencode
+
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.errors import ProgrammingError
+
+from troth.errors import MisuseError
+
+__all__ = ["HEARTBEAT", "LIFETIME", "SCHEMA", "Address", "parse"]
+
+SCHEMA = "troth"
+HEARTBEAT = 1.0
+LIFETIME = 5.0
+"""Seconds without a heartbeat after which an owner is taken for dead. Five beats: one that is late is not enough."""
+
+_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a store is, and how its owners show that they live. `repr` shows no password."""
+
+    conninfo: str
+    schema: str
+    heartbeat: float
+    lifetime: float
+    shown: str
+    """What may be printed and logged."""
+
+    @property
+    def silence(self) -> float:
+        """Seconds without a heartbeat after which a worker is taken for dead.
+
+        A little less than its lifetime: when that is over, somebody else has looked, and goes on.
+        """
+        return 0.9 * self.lifetime
+
+    def __repr__(self) -> str:
+        return f"Address({self.shown!r})"
+
+
+def parse(url: str) -> Address:
+    """Read `url`; what is wrong with it is said without repeating it, because it may hold a password."""
+    base, _, query = url.partition("?")
+    ours: dict[str, str] = {}
+    theirs: list[tuple[str, str]] = []
+    for name, value in parse_qsl(query, keep_blank_values=True):
+        if name in {"schema", "heartbeat", "lifetime"}:
+            ours[name] = value
+        else:
+            theirs.append((name, value))
+    try:
+        parts = conninfo_to_dict(f"{base}?{urlencode(theirs, quote_via=quote)}" if theirs else base)
+    except ProgrammingError:
+        raise MisuseError(
+            "That address of a PostgreSQL store cannot be read. It is not repeated here, because it may hold a "
+            "password.\nIt looks like `postgresql://user@host:5432/database?schema=troth`; a character of a password "
+            "that means something in an address is written as `%40` for `@`, and so on."
+        ) from None
+    schema = ours.get("schema", SCHEMA)
+    if _NAME.fullmatch(schema) is None or schema.startswith("pg_"):
+        raise MisuseError(
+            f"`schema` is {schema!r} in the address of the store; it is a name of lowercase letters, digits and "
+            "underscores that does not begin with a digit or with `pg_`."
+        )
+    heartbeat = _seconds("heartbeat", ours, HEARTBEAT)
+    lifetime = _seconds("lifetime", ours, LIFETIME)
+    if lifetime < 2 * heartbeat:
+        raise MisuseError(
+            f"`lifetime` is {lifetime:g} s and `heartbeat` {heartbeat:g} s in the address of the store: an owner whose "
+            "one heartbeat is late would be taken for dead. Let it live for at least two heartbeats."
+        )
+    return Address(make_conninfo("", **parts), schema, heartbeat, lifetime, _shown(parts, schema))
+
+
+def _seconds(name: str, ours: dict[str, str], usual: float) -> float:
+    try:
+        value = float(ours.get(name, usual))
+    except ValueError:
+        value = 0.0
+    if not 0 < value < 86_400:
+        raise MisuseError(f"`{name}` is {ours[name]!r} in the address of the store; it is a number of seconds.")
+    return value
+
+
+def _shown(parts: dict[str, str | int | None], schema: str) -> str:
+    user = f"{quote(str(parts['user']))}@" if parts.get("user") else ""
+    host = str(parts.get("host") or parts.get("hostaddr") or "")
+    port = f":{parts['port']}" if parts.get("port") and not host.startswith("/") else ""
+    where = quote(host, safe=":,") if host.startswith("/") else host
+    return f"postgresql://{user}{where}{port}/{quote(str(parts.get('dbname') or ''))}?schema={schema}"

@@ -1,0 +1,185 @@
+"""Move a file into PostgreSQL: every row in one transaction, then count and compare both sides.
+
+Who held what in the old place is not moved: those processes have ended, so their runs are free for the workers of the
+new one. A second run over the same file finds everything there, compares it, and writes nothing.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psycopg
+from psycopg import sql
+
+from troth.errors import MisuseError
+from troth.runtime.store.errors import StoreError
+from troth.runtime.store.postgres import faults
+from troth.runtime.store.postgres.address import Address, parse
+from troth.runtime.store.postgres.link import connect
+from troth.runtime.store.postgres.store import PostgresStore
+from troth.runtime.store.sqlite.store import SqliteStore
+
+__all__ = ["Moved", "move_file"]
+
+_LEFT = frozenset({"owners", "leases", "channels"})  # of processes that have ended
+_FETCH = 2000  # rows at a time
+_DERIVED = {
+    "streams": "INSERT INTO streams (stream, last) SELECT stream, max(seq) FROM events GROUP BY stream",
+}
+_COUNTERS = {"signals": "id", "events": "id", "promises": "number", "state_changes": "id"}
+_IN_PARTS = {
+    "outbox_counts": "SELECT name, sum(count)::bigint FROM outbox_counts GROUP BY name ORDER BY name",
+    "state_counts": "SELECT kind, word, sum(count)::bigint FROM state_counts GROUP BY kind, word ORDER BY kind, word",
+}
+_BY_TRIGGERS = frozenset({"state_counts", "state_changes"})  # written when other tables are
+
+
+class Moved(NamedTuple):
+    """One table: how many rows it has on both sides, and what they come to."""
+
+    table: str
+    rows: int
+    digest: str
+
+
+class _Table(NamedTuple):
+    name: str
+    columns: tuple[str, ...]
+    key: tuple[str, ...]
+
+
+def move_file(path: str | os.PathLike[str], url: str) -> tuple[list[Moved], bool]:
+    """Move the file at `path` into the store at `url`. Answers the tables, and whether anything had to be written.
+
+    Refused if somebody living works on the file, or if the store holds something else already.
+    """
+    file, address = Path(path), parse(url)
+    if not file.exists():
+        raise MisuseError(f"There is no store {str(file)!r}. Nothing was moved.")
+    with SqliteStore(file) as store:  # brought to today's version, if it is older
+        _check_idle(store)
+    with PostgresStore(url) as target:
+        name = target.name
+    try:
+        with (
+            contextlib.closing(sqlite3.connect(f"file:{file.absolute()}?mode=ro", uri=True)) as source,
+            contextlib.closing(connect(address)) as connection,
+        ):
+            tables = list(_tables(source))
+            before = _digests_here(source, tables)
+            is_new = _write(source, connection, address, tables, before, name)
+            after = _digests_there(connection, tables)
+    except sqlite3.Error as cause:
+        raise StoreError(f"The store {str(file)!r} could not be read: {cause}. Nothing was moved.") from cause
+    except psycopg.Error as cause:
+        raise faults.named(cause, name) from cause
+    if after != before:
+        wrong = ", ".join(one.table for one, other in zip(before, after, strict=True) if one != other)
+        raise StoreError(f"What was moved to {name} is not what the file holds: {wrong} differ. Do not use it.")
+    return after, is_new
+
+
+def _check_idle(store: SqliteStore) -> None:
+    with contextlib.closing(sqlite3.connect(store.path)) as connection:
+        resources = [row[0] for row in connection.execute("SELECT resource FROM leases")]
+    for resource in resources:
+        holder = store.holder(resource)
+        if holder is not None and store.is_alive(holder):
+            raise MisuseError(
+                f"The process {holder.pid} works on {resource!r} of {store.name!r} just now. Nothing was moved.\n"
+                "End the programs that use the file, and move it then."
+            )
+
+
+def _tables(source: sqlite3.Connection) -> Iterator[_Table]:
+    names = source.execute(
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY 1"
+    )
+    # Promises come first, because their deliveries are told by their ids; what is told comes last.
+    for (name,) in sorted(names.fetchall(), key=lambda row: (row[0] in _BY_TRIGGERS, row[0] != "promises", row[0])):
+        if name in _LEFT:
+            continue
+        info = source.execute(f"PRAGMA table_info({name})").fetchall()
+        key = [row[1] for row in sorted((row for row in info if row[5]), key=lambda row: row[5])]
+        yield _Table(name, tuple(row[1] for row in info), tuple(key))
+
+
+def _rows_here(source: sqlite3.Connection, table: _Table) -> Iterator[tuple[Any, ...]]:
+    columns, key = ", ".join(table.columns), ", ".join(table.key)
+    cursor = source.execute(f"SELECT {columns} FROM {table.name} ORDER BY {key}")  # noqa: S608  names of our own tables
+    while rows := cursor.fetchmany(_FETCH):
+        yield from rows
+
+
+def _rows_there(connection: "psycopg.Connection[Any]", table: _Table) -> Iterator[tuple[Any, ...]]:
+    if table.name in _IN_PARTS:
+        yield from connection.execute(_IN_PARTS[table.name].encode())
+        return
+    query = sql.SQL("SELECT {} FROM {} ORDER BY {}").format(
+        _names(table.columns), sql.Identifier(table.name), _names(table.key)
+    )
+    with connection.transaction(), connection.cursor(name="troth_move") as cursor:
+        cursor.itersize = _FETCH
+        yield from cursor.execute(query)
+
+
+def _names(columns: Iterable[str]) -> sql.Composed:
+    return sql.SQL(", ").join(map(sql.Identifier, columns))
+
+
+def _digest(table: str, rows: Iterable[Sequence[Any]]) -> Moved:
+    digest, count = hashlib.sha256(), 0
+    for row in rows:
+        count += 1
+        digest.update(json.dumps([value.hex() if isinstance(value, bytes) else value for value in row]).encode())
+    return Moved(table, count, digest.hexdigest()[:16])
+
+
+def _digests_here(source: sqlite3.Connection, tables: Sequence[_Table]) -> list[Moved]:
+    return [_digest(table.name, _rows_here(source, table)) for table in tables]
+
+
+def _digests_there(connection: "psycopg.Connection[Any]", tables: Sequence[_Table]) -> list[Moved]:
+    return [_digest(table.name, _rows_there(connection, table)) for table in tables]
+
+
+def _write(
+    source: sqlite3.Connection,
+    connection: "psycopg.Connection[Any]",
+    address: Address,
+    tables: Sequence[_Table],
+    before: Sequence[Moved],
+    name: str,
+) -> bool:
+    """Copy every table, unless all of them are there already; whoever else moves at the same time waits."""
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock(1414680404, hashtext(%s))", (f"move {address.schema}",))
+        digests = _digests_there(connection, tables)
+        if digests == list(before):
+            return False
+        if filled := [digest.table for digest in digests if digest.rows]:
+            raise MisuseError(
+                f"The store {name} holds something else already: there are rows in {', '.join(filled)}.\n"
+                "Nothing was moved. Name an empty schema: `postgresql://…?schema=NAME`."
+            )
+        for table in tables:
+            columns = (*table.columns, "part") if table.name in _IN_PARTS else table.columns
+            if table.name in _BY_TRIGGERS:
+                connection.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(table.name)))
+            into = sql.SQL("COPY {} ({}) FROM STDIN").format(sql.Identifier(table.name), _names(columns))
+            more = (0,) if table.name in _IN_PARTS else ()
+            with connection.cursor().copy(into) as copy:
+                for row in _rows_here(source, table):
+                    copy.write_row((*row, *more))
+        for statement in _DERIVED.values():
+            connection.execute(statement.encode())
+        for table_name, column in _COUNTERS.items():
+            counter = sql.SQL("SELECT setval(pg_get_serial_sequence({}, {}), max({})) FROM {} HAVING max({}) > 0")
+            place, name_of = f"{address.schema}.{table_name}", sql.Identifier(column)
+            connection.execute(counter.format(place, column, name_of, sql.Identifier(table_name), name_of))
+    return True

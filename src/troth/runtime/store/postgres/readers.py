@@ -1,0 +1,93 @@
+"""Read beside the writer: connections of a pool, each lent for one question.
+
+A question is only asked, so it can be asked again: over a connection that is lost, or while the server is restarted,
+it is, for as long as a commit would wait.
+"""
+
+import random
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+from troth.errors import MisuseError
+from troth.runtime.store.errors import StoreError
+from troth.runtime.store.postgres import faults
+from troth.runtime.store.postgres.address import Address
+from troth.runtime.store.postgres.link import parameters
+
+__all__ = ["Readers"]
+
+T = TypeVar("T")
+Connection = psycopg.Connection[Any]
+_MOST = 8  # connections that read at the same time
+
+
+class Readers:
+    """Connections that only read."""
+
+    def __init__(self, address: Address, is_committing_here: Callable[[], bool], patience: float) -> None:
+        self._address = address
+        self._is_committing_here = is_committing_here
+        self._patience = patience
+        self._is_closed = False
+        self._kept: list[ConnectionPool[Connection]] = []
+        self._pool = self._new_pool()
+
+    def _new_pool(self) -> "ConnectionPool[Connection]":
+        return ConnectionPool(
+            self._address.conninfo,
+            kwargs=parameters(self._address, default_transaction_read_only="on"),
+            min_size=0,
+            max_size=_MOST,
+            timeout=5.0,
+            max_idle=60.0,
+            num_workers=1,
+            open=False,
+            name="troth-readers",
+        )
+
+    def after_fork(self) -> None:
+        """In the child: the parent's connections are not ours to use or to close."""
+        self._kept.append(self._pool)
+        self._pool = self._new_pool()
+
+    def ask(self, question: Callable[[Connection], T]) -> T:
+        """The answer of `question`, which may be asked more than once."""
+        if self._is_committing_here():
+            raise MisuseError(
+                f"The store {self._address.shown} was asked something inside the work of a commit.\n"
+                "Nothing was written. Ask the transaction instead: the store does not see what this commit, and those "
+                "that share its transaction, have written."
+            )
+        if self._is_closed:
+            raise MisuseError(f"The store {self._address.shown} is closed. Open it anew to read from it.")
+        deadline = time.monotonic() + self._patience
+        while True:
+            try:
+                return self._once(question)
+            except (psycopg.Error, PoolTimeout) as error:
+                if not isinstance(error, PoolTimeout) and not faults.is_unavailable(error):
+                    raise self._unreadable(error) from error
+                if time.monotonic() >= deadline or self._is_closed:
+                    raise faults.unreachable(error, self._address.shown, self._patience) from error
+            time.sleep(random.uniform(0.01, 0.1))  # noqa: S311  so that workers do not come back all at once
+
+    def _once(self, question: Callable[[Connection], T]) -> T:
+        self._pool.open()  # does nothing the second time
+        connection = self._pool.getconn()
+        try:
+            return question(connection)
+        finally:
+            self._pool.putconn(connection)
+
+    def _unreadable(self, cause: psycopg.Error) -> StoreError:
+        message = (cause.diag.message_primary or str(cause)).strip()
+        return StoreError(f"The store {self._address.shown} could not be read: {message}. Nothing was written.")
+
+    def close(self) -> None:
+        """Close what is not lent out; the rest is closed when it comes back."""
+        self._is_closed = True
+        self._pool.close(timeout=5.0)

@@ -1,0 +1,1 @@
+"""Keep everything in one SQLite file."""

@@ -1,0 +1,134 @@
+"""Show parts of a run as HTML: why it stopped, what it waits for, a row for each step. For the file and for the page.
+
+What a reader needs first stands first: the step, the message, the user's own line, each attempt.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from troth.runtime.workflows.record.report import ErrorReport, RunReport, RunWord, StepReport, StepWord
+from troth.runtime.workflows.render.markup import Html, cut, join, raw, shown_json, tag
+from troth.runtime.workflows.render.summary import attempts_of, code_changes, until
+from troth.runtime.workflows.render.talk import talk_table
+from troth.runtime.workflows.render.words import MARKS, RUN_MARKS, short_place, span, used, value
+
+__all__ = ["cause", "commands", "css", "question", "row", "state_word", "undone"]
+
+_LONG = 2000  # letters of a message that are shown at once
+_DEEP = 12  # levels that are indented; deeper ones stand below each other
+
+
+def css(state: str) -> str:
+    """The class of a state."""
+    return state.replace(" ", "-")
+
+
+def state_word(run: RunReport) -> Html:
+    """The state: a word, a mark and a color."""
+    return tag("span", f"{RUN_MARKS[run.state]} {run.state}", class_=f"state {css(run.state)}")
+
+
+def cause(run: RunReport) -> Html:
+    """Why the run stopped: each failed step, and each undo that failed; empty where nothing went wrong."""
+    panels = [_failure(step) for step in (*run.failures, *run.not_undone)]
+    if not panels and run.error is not None and run.state is not RunWord.COMPLETED:
+        heading = f"{RUN_MARKS[run.state]} the run is {run.state}"
+        panels = [tag("div", tag("b", heading), _error(run.error), class_="panel failed")]
+    return join(panels)
+
+
+def _failure(step: StepReport) -> Html:
+    tries = f" after {len(step.attempts)} attempts" if len(step.attempts) > 1 else ""
+    attempts = list(attempts_of(step)) if len(step.attempts) > 1 else []
+    return tag(
+        "div",
+        tag("b", f"{MARKS[StepWord.FAILED]} {step.place} failed{tries}"),
+        None if step.error is None else _error(step.error),
+        tag("pre", cut("\n".join(attempts), 8000), class_="attempts") if attempts else None,
+        class_="panel failed",
+    )
+
+
+def _error(error: ErrorReport) -> Html:
+    place = f"{short_place(error.place)}  {error.line}".rstrip()
+    return join(
+        tag("pre", cut(str(error), _LONG), class_="message", tabindex="0" if len(str(error)) > 300 else None),
+        tag("pre", cut(place, 500), class_="soft line") if error.place else None,
+    )
+
+
+def question(step: StepReport) -> Html:
+    """What a step asks a person, until when, and what it shows with it."""
+    return join(
+        tag("b", f"{step.place} asks:"),
+        " ",
+        cut(step.question, _LONG),
+        tag("div", until(step), class_="soft") if until(step) else None,
+        tag("pre", shown_json(dict(step.shown))) if step.shown else None,
+    )
+
+
+def undone(run: RunReport) -> Html:
+    """What was undone, in its order."""
+    if not run.undone:
+        return Html("")
+    return tag("p", f"{MARKS[StepWord.UNDONE]} undone, in this order: {', '.join(run.undone)}", class_="undone-steps")
+
+
+def commands(lines: Iterable[tuple[str, str]]) -> Html:
+    """The command lines to go on with, each with what it does."""
+    return join(
+        tag("div", tag("code", line, class_="command"), raw("<br>"), tag("span", says, class_="soft"))
+        for line, says in lines
+    )
+
+
+def row(step: StepReport, *, extra: Iterable[object] = ()) -> Html:
+    """The row of one step; what is known beyond its state is folded. `extra` comes with that."""
+    depth = min(step.depth, _DEEP)
+    kind = join(step.kind, " ", tag("span", value(step.detail, 80), class_="soft"))
+    return tag(
+        "tr",
+        tag("td", _more(step, extra), class_=f"step depth-{depth}"),
+        tag("td", f"{MARKS[step.state]} {step.state}", class_=css(step.state)),
+        tag("td", kind, class_="kind"),
+        tag("td", time_of(step)),
+        class_="block" if step.is_block else None,
+    )
+
+
+def time_of(step: StepReport) -> str:
+    """How long a step worked and waited."""
+    if step.ended_at is None:
+        return ""
+    if step.kind in ("sleep", "approval"):
+        return f"{span(step.took)} waiting"
+    waited = f" + {span(step.waited)} waiting" if step.waited else ""
+    return span(step.worked) + waited + (f" + {span(step.unattended)} without a process" if step.unattended else "")
+
+
+def _more(step: StepReport, extra: Iterable[object]) -> Html:
+    parts = [*_details(step), *(part for part in extra if part)]
+    if not parts:
+        return tag("span", step.place, class_="place")
+    return tag("details", tag("summary", step.place), parts)
+
+
+def _details(step: StepReport) -> Iterator[Html]:
+    if step.done_by:
+        yield tag("p", f"done by {step.done_by}, which this run was forked from", class_="soft")
+    if step.tokens or step.cost:
+        yield tag("p", f"used {used(step.tokens, step.cost)}", class_="soft")
+    if step.inputs:
+        yield join("in ", tag("pre", shown_json(step.inputs)))
+    if step.output is not None:
+        yield join("out ", tag("pre", shown_json(step.output)))
+    if step.code_changed:
+        yield tag("p", code_changes(step))
+    if step.talk:
+        yield join("what its agent said and did ", talk_table(step.talk))
+    if step.attempts:
+        yield tag("pre", cut("\n".join(attempts_of(step)), 20_000))
+    if step.key and not step.is_block:
+        yield tag("p", "key ", tag("code", step.key), class_="soft")
+    if step.error is not None and step.error.traceback:
+        yield tag("pre", cut(step.error.traceback, 20_000), class_="soft")

@@ -1,0 +1,124 @@
+"""Promises and their deliveries."""
+
+import json
+from functools import partial
+from typing import Any
+
+from troth.runtime.store import RunState, Store, Transaction
+from troth.runtime.store.promise_records import DeliveryState, NewPromise, PromiseState, Settlement
+from troth.testing.store_conformance.check import POINT, Ground, check, in_threads
+
+__all__: list[str] = []
+
+
+def _promise(promise_id: str, subject: str, now: float = 1.0, **more: Any) -> NewPromise:
+    return NewPromise(promise_id, "sess", "task", subject, "title", "chat", None, 100.0, now)._replace(**more)
+
+
+@check("promises")
+def a_promise_is_settled_once(ground: Ground) -> None:
+    """Whoever tells of the end of its work; the delivery is there with it, and the counts agree."""
+
+    def begin(tx: Transaction) -> None:
+        assert tx.promises.add(_promise("p", "r")) is True
+        assert tx.promises.add(_promise("p", "r")) is False
+
+    def settle(store: Store) -> str | None:
+        return store.commit(POINT, lambda tx: tx.promises.settle("task", "r", PromiseState.DONE, 2.0, result="[1]"))
+
+    with ground.open() as store, ground.open() as second:
+        store.commit(POINT, begin)
+        settled = in_threads([partial(settle, each) for each in (store, second) for _ in range(3)])
+        assert sorted(filter(None, settled)) == ["p"]  # type: ignore[type-var]
+        promise = second.promises.find("p")
+        assert promise is not None
+        assert (promise.state, promise.result, promise.expires_at) == (PromiseState.DONE, [1], 102.0)
+        (delivery,) = second.promises.deliveries_of("p")
+        assert (delivery.id, delivery.state) == ("p-done-1", DeliveryState.DUE)
+        counts = store.promises.counts()
+        assert counts.is_balanced
+        assert (counts.promised, counts.stored) == (1, 1)
+
+
+@check("promises")
+def the_first_end_of_a_run_settles_its_promise(ground: Ground) -> None:
+    """Whoever writes it; a run that goes on after that has promised nothing more. A large result is kept whole."""
+
+    def begin(tx: Transaction) -> None:
+        for run_id in ("kept", "open", "gone"):
+            tx.add_run(run_id, "d", "[]", 1.0)
+            if run_id != "gone":
+                tx.promises.add(_promise(run_id, run_id, work="run", channel=None, retention=50.0))
+
+    large = "x" * 5000
+    with ground.open() as store, ground.open() as second:
+        assert store.promises.shortest_retention() > 50.0
+        store.commit(POINT, begin)
+        assert second.promises.shortest_retention() == 50.0
+        assert second.promises.unheld_runs(2.0) == ["kept", "open"]
+        error = json.dumps({"message": large})
+        second.commit(POINT, lambda tx: tx.finish_run("kept", RunState.FAILED, 2.0, error=error))
+        assert store.commit(POINT, lambda tx: tx.reopen_run("kept", 3.0, ended_at=2.0)) is True
+        assert store.promises.unheld_runs(3.0) == ["open"]
+        store.commit(POINT, lambda tx: tx.finish_run("kept", RunState.COMPLETED, 4.0, result="1"))
+        store.commit(POINT, lambda tx: tx.finish_run("gone", RunState.COMPLETED, 4.0, result="1"))
+        promise = store.promises.find("kept")
+        assert promise is not None
+        assert (promise.state, promise.error, promise.settled_at) == (PromiseState.FAILED, {"message": large}, 2.0)
+        assert [each.id for each in store.promises.newest(session="sess")] == ["open", "kept"]
+        assert [each.id for each in store.promises.newest(session="sess", work="run", limit=1)] == ["open"]
+        (delivery,) = store.promises.deliveries(states=[DeliveryState.STORED], session="sess")
+        assert delivery.id == "kept-done-1"
+        assert store.promises.deliveries(channel="chat") == []
+        assert store.promises.states() == {"failed": 1, "open": 1}
+        counts = second.promises.counts()
+        assert counts.is_balanced
+        assert (counts.promised, counts.stored) == (2, 2)
+        assert second.promises.next_expiry() == 52.0
+
+
+@check("promises")
+def a_delivery_is_leased_once(ground: Ground) -> None:
+    """Of many that are due, each goes to one of those who take them at the same time."""
+
+    def write(tx: Transaction) -> None:
+        for number in range(12):
+            tx.promises.add(_promise(f"p{number}", f"r{number}", float(number)))
+            tx.promises.settle("task", f"r{number}", PromiseState.DONE, float(number))
+
+    def lease(store: Store, token: str) -> list[str]:
+        leased = store.commit(
+            POINT,
+            lambda tx: tx.promises.lease("chat", token, token, 50.0, until=80.0, limit=3, due_before=50.0),
+        )
+        return [record.id for record in leased]
+
+    with ground.open() as store, ground.open() as second:
+        store.commit(POINT, write)
+        assert lease(store, "first") == ["p0-done-1", "p1-done-1", "p2-done-1"]
+        leased = in_threads([partial(lease, each, f"t{n}") for n in range(4) for each in (store, second)])
+        ids = [name for names in leased for name in names]  # type: ignore[attr-defined]
+        assert sorted(ids) == sorted(f"p{number}-done-1" for number in range(3, 12))
+        settle = partial(Settlement, DeliveryState.DELIVERED, receipt="m-1")
+        perform = partial(store.commit, POINT)
+        assert perform(lambda tx: tx.promises.settle_attempt("p0-done-1", "other", settle(), 60.0)) is False
+        assert perform(lambda tx: tx.promises.settle_attempt("p0-done-1", "first", settle(), 60.0)) is True
+        assert (
+            perform(lambda tx: tx.promises.give_back("p1-done-1", "first", 60.0, due_at=61.0, is_unsent=True)) is True
+        )
+        assert perform(lambda tx: tx.promises.acknowledge("p2-done-1", 60.0, "by hand")) is True
+        assert perform(lambda tx: tx.promises.acknowledge("p2-done-1", 60.0, "by hand")) is False
+        assert store.promises.next_due("chat", "first") == 61.0
+        assert store.promises.needs_sweep(60.0) is True, "its owners were never enrolled"
+        voided = perform(lambda tx: tx.promises.void_leases(90.0, float))
+        assert voided == len(ids)
+        assert perform(lambda tx: tx.promises.store_unserved(95.0)) == 10
+        counts = store.promises.counts()
+        assert counts.is_balanced
+        assert (counts.delivered, counts.stored) == (2, 10)
+        assert perform(lambda tx: tx.promises.offer("sess", "chat", None, 96.0)) == 10
+        assert perform(lambda tx: tx.promises.replay("p0-done-1", None, 97.0)) is True
+        expired = perform(lambda tx: tx.promises.expire(1000.0, 100))
+        assert sorted(expired) == sorted(f"p{number}" for number in range(12))
+        assert store.promises.counts().is_balanced
+        assert [incident.kind for incident in store.promises.incidents()].count("expired") == 11

@@ -1,0 +1,222 @@
+"""The tables in PostgreSQL: made once, by whoever comes first, and the same as those of the file."""
+
+import contextlib
+import sqlite3
+import threading
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from troth.errors import MisuseError
+from troth.runtime.store import (
+    NewerStoreError,
+    NotAStoreError,
+    ReadOnlyStoreError,
+    SqliteStore,
+    commit_point,
+    open_store,
+)
+from troth.runtime.store.postgres import schema
+from troth.runtime.store.postgres.address import parse
+from troth.runtime.store.postgres.link import connect
+
+POINT = commit_point("test.commit", "whatever a test writes")
+OURS = {"streams", "writers", "troth_version"}  # what counting and asking need where others write, too
+KINDS = {"TEXT": "text", "INTEGER": "bigint", "REAL": "double precision", "BLOB": "bytea"}
+COLUMNS = (
+    "SELECT table_name, column_name, data_type, is_nullable = 'NO', collation_name FROM information_schema.columns "
+    "WHERE table_schema = %s"
+)
+
+
+@pytest.fixture
+def address(postgres_server):
+    return postgres_server.address()
+
+
+def columns_of(address):
+    with contextlib.closing(connect(parse(address))) as connection:
+        return connection.execute(COLUMNS, (parse(address).schema,)).fetchall()
+
+
+def test_both_stores_have_the_same_columns(address, tmp_path):
+    """A table or a column that only one of them has would be lost when a file is moved."""
+    SqliteStore(tmp_path / "troth.db").close()
+    open_store(address).close()
+    here = {}
+    with contextlib.closing(sqlite3.connect(tmp_path / "troth.db")) as file:
+        for (table,) in file.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT GLOB 'sqlite*'"):
+            for _, column, kind, is_needed, _, key in file.execute(f"PRAGMA table_info({table})").fetchall():
+                here[table, column] = KINDS[kind], bool(is_needed or key)
+    there = {(row[0], row[1]): (row[2], row[3]) for row in columns_of(address) if row[0] not in OURS}
+    for table in ("outbox_counts", "state_counts"):
+        assert there.pop((table, "part")) == ("bigint", True)
+    assert there == here
+
+
+def test_text_is_compared_byte_by_byte(address):
+    """Whatever language the database speaks: pages and prefixes rely on it."""
+    open_store(address).close()
+    texts = [row for row in columns_of(address) if row[2] == "text"]
+    assert len(texts) > 50
+    assert {row[4] for row in texts} == {"C"}
+
+
+def test_workers_that_start_together_make_the_tables_once(address):
+    """Each of them finds a store that is whole."""
+    problems = []
+
+    def start():
+        try:
+            with open_store(address) as store:
+                store.commit(POINT, lambda tx: tx.append_event("s", "said", 1, 1.0))
+        except BaseException as problem:
+            problems.append(problem)
+
+    threads = [threading.Thread(target=start) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert problems == []
+    with open_store(address) as store:
+        assert store.last_event("s") == 6
+
+
+def test_a_migrated_schema_is_a_fresh_one(postgres_server):
+    """Version by version, or all at once."""
+    step, fresh = postgres_server.address(), postgres_server.address()
+    for number in range(1, schema.VERSION + 1):
+        with contextlib.closing(connect(parse(step))) as connection:
+            schema.migrate(connection, parse(step).schema, schema.MIGRATIONS[:number])
+    open_store(fresh).close()
+    assert sorted(columns_of(step)) == sorted(columns_of(fresh))
+    assert objects_of(step) == objects_of(fresh)
+
+
+def objects_of(address):
+    """Indexes, triggers and functions of a schema, without its name."""
+    name = parse(address).schema
+    with contextlib.closing(connect(parse(address))) as connection:
+        indexes = connection.execute("SELECT indexdef FROM pg_indexes WHERE schemaname = %s", (name,)).fetchall()
+        triggers = connection.execute(
+            "SELECT pg_get_triggerdef(t.oid) FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid "
+            "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s AND NOT t.tgisinternal",
+            (name,),
+        ).fetchall()
+        functions = connection.execute(
+            "SELECT pg_get_functiondef(p.oid) FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace "
+            "WHERE n.nspname = %s",
+            (name,),
+        ).fetchall()
+    assert min(len(indexes), len(triggers), len(functions)) > 5
+    return sorted(text.replace(name, "schema") for (text,) in (*indexes, *triggers, *functions))
+
+
+def test_a_store_of_the_version_before_is_counted(address):
+    """Runs, deliveries and conversations that are there already are in the lists and in the counts."""
+    name = parse(address).schema
+    with contextlib.closing(connect(parse(address))) as connection:
+        schema.migrate(connection, name, schema.MIGRATIONS[:1])
+        connection.execute(
+            "INSERT INTO runs (id, decision, state, args, created_at, updated_at, ending) VALUES "
+            "('a', 'workflow:x', 'failed', '[]', 1, 1, 'rolled back'), ('b', 'workflow:x', 'waiting', '[]', 2, 2, NULL)"
+        )
+        for seq, (kind, payload) in enumerate(
+            [
+                ("opened", '{"agent":"Clerk"}'),
+                ("message", '{"role":"user","text":"hello"}'),
+                ("run.started", '{"run":"1"}'),
+                ("run.ended", '{"run":"1","outcome":"finished"}'),
+            ],
+            start=1,
+        ):
+            connection.execute(
+                "INSERT INTO events (stream, seq, kind, payload, at) VALUES ('conversation/talk', %s, %s, %s, %s)",
+                (seq, kind, payload, float(seq)),
+            )
+    with open_store(address) as store:
+        counts = store.lists.counts(family="workflow:")
+        assert (counts.runs, counts.conversations) == ({"rolled back": 1, "waiting": 1}, {"finished": 1})
+        (talk,) = store.lists.conversations()
+        assert (talk.id, talk.agent, talk.title, talk.opened_at, talk.changed_at) == (
+            "talk",
+            "Clerk",
+            "hello",
+            1.0,
+            4.0,
+        )
+        assert [item.id for item in store.lists.runs(family="workflow:")] == ["b", "a"]
+        assert store.lists.changes().items == []
+
+
+def test_what_is_not_ours_is_not_touched(address):
+    """A schema with tables of another program, and one that a newer Troth has written."""
+    name = parse(address).schema
+    with psycopg.connect(parse(address).conninfo, autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(name)))
+        connection.execute(sql.SQL("CREATE TABLE {} (a int)").format(sql.Identifier(name, "theirs")))
+        with pytest.raises(NotAStoreError, match="1 tables of another program"):
+            open_store(address)
+        connection.execute(sql.SQL("DROP TABLE {}").format(sql.Identifier(name, "theirs")))
+        open_store(address).close()
+        connection.execute(sql.SQL("INSERT INTO {} VALUES (99)").format(sql.Identifier(name, "troth_version")))
+        with pytest.raises(NewerStoreError, match="version 99"):
+            open_store(address)
+
+
+def test_no_rights_but_those_of_the_schema(postgres_server):
+    """A user without any right is told what an administrator has to do; after that, nothing more is needed."""
+    address = postgres_server.address()
+    name = parse(address).schema
+    theirs = address.replace("troth@", f"{name}@")
+    with psycopg.connect(parse(address).conninfo, autocommit=True) as admin:
+        admin.execute(sql.SQL("CREATE ROLE {} LOGIN NOSUPERUSER").format(sql.Identifier(name)))
+        with pytest.raises(MisuseError, match="CREATE SCHEMA .* AUTHORIZATION"):
+            open_store(theirs)
+        admin.execute(sql.SQL("CREATE SCHEMA {0} AUTHORIZATION {0}").format(sql.Identifier(name)))
+        with open_store(theirs) as store:
+            assert store.commit(POINT, lambda tx: tx.append_event("s", "said", 1, 1.0)) == 1
+
+
+def test_read_only(address):
+    """What would write is refused, and nothing is made by looking."""
+    with pytest.raises(ReadOnlyStoreError, match="has to be made"):
+        open_store(address, read_only=True)
+    with open_store(address) as store:
+        store.commit(POINT, lambda tx: tx.append_event("s", "said", 1, 1.0))
+    with open_store(address, read_only=True) as store:
+        assert store.last_event("s") == 1
+        with pytest.raises(ReadOnlyStoreError, match="only to be looked at"):
+            store.commit(POINT, lambda tx: tx.append_event("s", "said", 2, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"schema": "pg_mine"}, "`schema` is"),
+        ({"schema": "Robert'); DROP TABLE runs"}, "`schema` is"),
+        ({"heartbeat": "soon"}, "`heartbeat` is 'soon'"),
+        ({"heartbeat": 4}, "at least two heartbeats"),
+    ],
+)
+def test_settings_that_make_no_sense(postgres_server, more, says):
+    """Said when the store is opened."""
+    with pytest.raises(MisuseError, match=says):
+        open_store(postgres_server.address(**{"schema": "t_x", **more}))
+
+
+def test_jobs_are_refused(address, tmp_path, monkeypatch):
+    """A worker on another machine would take them for lost."""
+    from troth.runtime import Runtime, bind
+
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    with Runtime(address) as runtime, bind("ann"), pytest.raises(MisuseError, match="process of one machine"):
+        runtime.jobs.start("true")
+
+
+def test_other_kinds_of_address():
+    """There are two kinds of stores."""
+    with pytest.raises(MisuseError, match="no store of the kind 'mysql'"):
+        open_store("mysql://x/y")
