@@ -3,6 +3,9 @@
 turn     the CPU of a turn of a null agent over HTTP, beside a bare FastAPI echo on the same uvicorn and the same turn
          without HTTP
 chat     the same as a chat completion, each in a conversation of its own
+first    the time until the first byte of a streamed chat completion, beside that of a bare stream on the same uvicorn:
+         of one without a pause, and of one that pauses as our feeds do before its end, so that its process, too, has
+         slept before the next request: waking up has a price of its own
 start    the CPU of `troth serve` until its first answer
 readers  many readers of one run: when an event reaches them, and what an idle one costs
 
@@ -30,6 +33,7 @@ import time
 from pathlib import Path
 
 from fastapi import FastAPI
+from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 
 from troth.runtime import Runtime
@@ -64,6 +68,22 @@ class Text(BaseModel):
 @echo.post("/echo", status_code=202)
 async def answer(text: Text) -> Text:
     return text
+
+
+async def chunks(text, pause):
+    yield "data: " + text + "\\n\\n"
+    await asyncio.sleep(pause)
+    yield "data: [DONE]\\n\\n"
+
+
+@echo.post("/stream")
+async def stream(text: Text) -> StreamingResponse:
+    return StreamingResponse(chunks(text.text, 0), media_type="text/event-stream")
+
+
+@echo.post("/paused")
+async def paused(text: Text) -> StreamingResponse:
+    return StreamingResponse(chunks(text.text, 0.05), media_type="text/event-stream")
 """
 TICKS = "troth: 1\nname: ticks\nsteps:\n" + "".join(f"  - {{id: t{n}, function: 'app:ticks'}}\n" for n in range(3))
 
@@ -160,6 +180,45 @@ def chat(folder: Path, count: int) -> None:
     print(f"      {over_http / (bare + direct):.2f} times both together")
 
 
+def first(folder: Path, count: int) -> None:
+    process, url = echoing(folder)
+    try:
+        streams = {
+            "a bare stream": _first_bytes(f"{url}/stream", {"text": "x"}, count),
+            "a bare stream that pauses": _first_bytes(f"{url}/paused", {"text": "x"}, count),
+        }
+    finally:
+        end(process)
+    process, url = served(folder)
+    try:
+        body = {"model": "null", "messages": [{"role": "user", "content": "x"}], "stream": True}
+        chat = _first_bytes(f"{url}/v1/chat/completions", body, count)
+    finally:
+        end(process)
+    for name, pick in (("median", statistics.median), ("best tenth", lambda times: sorted(times)[len(times) // 10])):
+        print(f"first: {pick(chat) * 1e3:.2f} ms until the first byte of a streamed completion, {name}")
+        for words, bare in streams.items():
+            print(f"       {words} {pick(bare) * 1e3:.2f} ms: {pick(chat) / pick(bare):.2f} times")
+
+
+def _first_bytes(url: str, body: object, count: int) -> list[float]:
+    """Seconds until the first byte of each body."""
+    times = []
+    with httpx.Client(timeout=60) as client:
+        for number in range(count + 20):
+            begun = time.perf_counter()
+            with client.stream("POST", url, json=body) as answer:
+                answer.raise_for_status()
+                chunks = answer.iter_raw()
+                next(chunks)
+                passed = time.perf_counter() - begun
+                for _ in chunks:
+                    pass
+            if number >= 20:
+                times.append(passed)
+    return times
+
+
 async def _direct(folder: Path, count: int, *, is_new: bool = False) -> float:
     from troth.runtime import Runtime
     from troth.runtime.agents import Agent
@@ -237,13 +296,14 @@ async def _readers(folder: Path, count: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", nargs="?", choices=("turn", "chat", "start", "readers"))
+    parser.add_argument("part", nargs="?", choices=("turn", "chat", "first", "start", "readers"))
     parser.add_argument("--turns", type=int, default=1000)
     parser.add_argument("--readers", type=int, default=1000)
     args = parser.parse_args()
     parts = {
         "turn": lambda folder: turn(folder, args.turns),
         "chat": lambda folder: chat(folder, args.turns),
+        "first": lambda folder: first(folder, args.turns // 2),
         "start": start,
         "readers": lambda folder: readers(folder, args.readers),
     }

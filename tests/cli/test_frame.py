@@ -110,6 +110,8 @@ def test_debugging_shows_the_traceback_at_once(trial, capsys, monkeypatch, tmp_p
         pytest.param(["--nosuch"], 2, "There is no option `--nosuch` here", id="unknown option"),
         pytest.param(["completion", "ksh"], 2, "invalid choice: 'ksh'", id="wrong value"),
         pytest.param(["completion", "--nosuch"], 2, "troth completion --help", id="unknown option of a command"),
+        pytest.param(["check", "--exit-zer"], 2, "Did you mean `--exit-zero`?", id="option that is nearly right"),
+        pytest.param(["check", "--exlude=a"], 2, "Did you mean `--exclude`?", id="option with a value, nearly right"),
     ],
 )
 def test_wrong_use_is_told_plainly(capsys, argv, code, says):

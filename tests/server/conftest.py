@@ -1,6 +1,7 @@
 """Servers as users start them: a process on a free port, and the clients that come to it."""
 
 import contextlib
+from pathlib import Path
 
 import pytest
 from tests.server.service import Served, fill
@@ -36,3 +37,15 @@ def shared(tmp_path_factory):
 def client(shared):
     with shared.client() as client:
         yield client
+
+
+_HERE = Path(__file__).parent
+_COLLECTED_LATE = ("ignore:unclosed transport:ResourceWarning", "ignore:unclosed <socket:ResourceWarning")
+
+
+def pytest_collection_modifyitems(items):
+    """A client of one test, whose connection is collected while another one runs, is not that one's fault."""
+    for item in items:
+        if item.path.is_relative_to(_HERE):
+            for line in _COLLECTED_LATE:
+                item.add_marker(pytest.mark.filterwarnings(line))

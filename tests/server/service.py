@@ -40,19 +40,19 @@ def wait_until(condition, what="it", patience=PATIENCE):
 class Served:
     """One `troth serve` process."""
 
-    def __init__(self, folder, *args, env=None, key=None):
+    def __init__(self, folder, *args, env=None, key=None, port=0):
         self.folder = folder
         self.key = key
         self.log = (folder / f"server-{time.monotonic_ns()}.log").open("w+b")
         variables = {
             **os.environ,
             "PYTHONUNBUFFERED": "1",
-            "PYTHONPATH": str(folder),
+            "PYTHONPATH": os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")])),
             "TROTH_AUDIT_KEY": "k" * 32,
             **(env or {}),
         }
         self.process = subprocess.Popen(
-            [TROTH, "serve", *args, "--port", "0"],
+            [TROTH, "serve", *args, "--port", str(port)],
             cwd=folder,
             stdout=subprocess.PIPE,
             stderr=self.log,
@@ -178,7 +178,14 @@ def add(a, b):
     return a + b
 
 
+def behaves(session, agent):
+    return agent != "villain"
+
+
 def governed():
+    from troth.runtime import Hypervisor
+
+    runtime.hypervisor = Hypervisor(runtime.store, verifier=behaves)
     runtime.hypervisor.register(Action("add", add, read_only=True))
     return server()
 
@@ -193,6 +200,10 @@ def small():
         lag=50,
     )
     return Server(runtime, agents=AGENTS, workflows=WORKFLOWS, keys=False, limits=limits)
+
+
+def forgetful():
+    return Server(runtime, agents=AGENTS, workflows=WORKFLOWS, keys=False, limits=Limits(keep=1.0))
 
 
 def hasty():

@@ -69,10 +69,11 @@ def test_the_secret_of_a_key_is_what_counts(keyed):
         assert client.get("/runs").status_code == 401
 
 
-def test_many_wrong_keys(keyed):
+@pytest.mark.parametrize("count", [500, pytest.param(10_000, marks=pytest.mark.soak)])
+def test_many_wrong_keys(keyed, count):
     """401 for each, and whoever has a key is answered beside them."""
     with keyed.client("x") as guessing, keyed.client(keyed.keys["shop"]) as client:
-        for number in range(500):
+        for number in range(count):
             guessing.headers["Authorization"] = f"Bearer troth_{number:012x}_{'x' * 43}"
             assert guessing.get("/runs").status_code == 401
         assert client.get("/runs").status_code == 200
@@ -151,7 +152,7 @@ def test_no_key_is_in_the_store_or_the_log(keyed):
         data = file.read_bytes()
         for secret in keyed.keys.values():
             assert secret.encode() not in data
-            assert secret.rpartition("_")[2].encode() not in data
+            assert secret.split("_", 2)[2].encode() not in data
 
 
 @pytest.mark.parametrize(

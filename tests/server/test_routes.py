@@ -19,7 +19,7 @@ from troth.server.routes import NOUNS, socket
 
 SNAPSHOT = Path(__file__).with_name("openapi.json")
 CHANNELS = {"http", "stream", "socket", "http+stream", None}
-BEGINNING = {"astart", "arun", "astart_resume", "astart_fork", "perform_act", "start"}
+BEGINNING = {"astart", "arun", "astart_resume", "astart_fork", "perform_act", "start", "begin"}
 """Methods by which an agent, a workflow or an action begins to run."""
 
 

@@ -1,7 +1,7 @@
 """Governed sessions, sagas, the audit trail and the metrics, over HTTP."""
 
 import pytest
-from tests.server.service import Served, fill
+from tests.server.service import Served, fill, wait_until
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +92,68 @@ def test_a_saga_is_undone(governed):
     assert "no parcel" in told["failed"]
     assert governed.post("/sagas", json={"saga": "nosuch"}).status_code == 400
     assert governed.get("/sagas/nosuch").status_code == 404
+
+
+def test_an_act_waits_for_a_persons_yes(governed):
+    """The policy asks; who answers is the owner of the key, once, and for what was seen."""
+    rules = [{"answer": "ask", "action": "add", "reason": "sums are risky"}]
+    made = governed.post("/sessions", json={"policy": rules, "otherwise": "allow"})
+    assert made.status_code == 201, made.text
+    place = f"/sessions/{made.json()['id']}"
+    governed.post(f"{place}/members", json={"agent": "a", "score": 0.8})
+    governed.post(f"{place}/activate")
+    act = {"agent": "a", "action": "add", "inputs": {"a": 1, "b": 2}}
+    begun = governed.post(f"{place}/execute", json=act, headers={"Prefer": "wait=0"})
+    assert begun.status_code == 202, begun.text
+    ask = wait_until(lambda: governed.get("/asks", params={"session": made.json()["id"]}).json()["data"])[0]
+    assert (ask["agent"], ask["arguments"], ask["state"]) == ("a", {"a": 1, "b": 2}, "open")
+    assert ask["id"] in [row["id"] for row in governed.get("/asks").json()["data"]]
+    unseen = governed.post(f"/asks/{ask['id']}/answer", json={"yes": True, "digest": "0" * 64})
+    assert (unseen.status_code, unseen.json()["error"]["code"]) == (409, "not_answered")
+    yes = {"yes": True, "digest": ask["digest"]}
+    answered = governed.post(f"/asks/{ask['id']}/answer", json=yes)
+    assert (answered.status_code, answered.json()["state"]) == (200, "yes"), answered.text
+    assert governed.post(f"/asks/{ask['id']}/answer", json=yes).json() == answered.json()
+    assert governed.post(f"/asks/{ask['id']}/answer", json={"yes": False}).status_code == 409
+    acts = f"{place}/acts/{begun.json()['id']}"
+    assert wait_until(lambda: (act := governed.get(acts).json())["state"] == "completed" and act)["result"] == 3
+    assert governed.post("/asks/nosuch/answer", json={"yes": True}).status_code == 404
+    assert governed.post("/sessions", json={"otherwise": "allow"}).status_code == 400
+
+
+def test_how_members_stand(governed, session):
+    """The verifier of the program is asked; a killed member may be readmitted; low scores are named."""
+    assert governed.post(f"{session}/members/a/verify").json() == {"agent": "a", "behaves": True}
+    assert governed.post(f"{session}/members/nobody/verify").status_code == 404
+    assert governed.post(f"{session}/members", json={"agent": "low", "score": 0.61}).status_code == 201
+    low = governed.post("/sessions/monitor", params={"below": 0.7}).json()["data"]
+    assert [row["agent"] for row in low if f"/sessions/{row['session']}" == session] == ["low"]
+    early = governed.post(f"{session}/members/a/readmit", json={"reason": "why not"})
+    assert (early.status_code, early.json()["error"]["code"]) == (409, "not_suspended")
+    governed.post(f"{session}/members/a/kill", json={"reason": "a test"})
+    assert governed.post(f"{session}/members", json={"agent": "a", "score": 0.8}).status_code == 409
+    assert governed.post(f"{session}/members/a/readmit", json={"reason": "it was a test"}).status_code == 200
+    assert governed.post(f"{session}/members", json={"agent": "a", "score": 0.8}).status_code == 201
+
+
+def test_the_texts_of_a_session(governed, session):
+    """Written, read, listed, kept and brought back as one member; a path that leads out is refused."""
+    place = f"{session}/members/a/workspace"
+    written = governed.put(f"{place}/texts/notes/plan.md", json={"text": "one"})
+    assert written.status_code == 200, written.text
+    assert governed.get(f"{place}/texts/notes/plan.md").json()["text"] == "one"
+    assert [path.rpartition("/")[2] for path in governed.get(place).json()["data"]] == ["plan.md"]
+    assert governed.get(f"{place}/texts/nosuch").status_code == 404
+    assert governed.get(f"{place}/texts/%2E%2E/%2E%2E/etc/passwd").status_code in (400, 404)
+    assert governed.get(place, params={"below": "../.."}).status_code == 400
+    assert governed.post(f"{place}/snapshots", json={"name": "first"}).json() == {"name": "first"}
+    refused = governed.post(f"{place}/snapshots/first/restore")
+    assert (refused.status_code, refused.json()["error"]["code"]) == (403, "refused_by_session")  # it needs ring 1
+    assert governed.post(f"{place}/permit", json={"path": "notes/plan.md", "writers": ["a"]}).status_code == 200
+    assert governed.delete(f"{place}/texts/notes/plan.md").json()["is_new"] is True
+    assert governed.delete(f"{place}/texts/notes/plan.md").json()["is_new"] is False
+    kinds = [row["kind"] for row in governed.get("/audit", params={"session": session.split("/")[2]}).json()["data"]]
+    assert kinds.count("workspace.written") == 1
 
 
 def test_metrics_are_prometheus_text(governed):

@@ -9,8 +9,8 @@ import pytest
 from troth.runtime import Runtime
 from troth.runtime.store import commit_point
 from troth.server import Limits, Server
-from troth.server.sources import LogSource
-from troth.server.streams import tell
+from troth.server.streams.sources import LogSource
+from troth.server.streams.sse import tell
 
 POINT = commit_point("test.streams", "whatever a test writes")
 LIMITS = Limits(lag=50, write_time=0.05, keep_alive=0.1)
@@ -27,8 +27,16 @@ def write(context, count):
 
 
 def reading(context, after=0, **options):
+    """What a reader is told, thing by thing."""
     source = LogSource(context.store, "log")
-    return aclosing(tell(context, lambda: source, source.topic, after, **options))
+
+    async def singly():
+        async with aclosing(tell(context, lambda: source, source.topic, after, **options)) as batches:
+            async for things in batches:
+                for thing in things:
+                    yield thing
+
+    return aclosing(singly())
 
 
 async def take(things, count):
@@ -59,7 +67,7 @@ def test_a_late_reader_gets_the_whole(context):
             await quiet(things)  # then it says only that it lives
             return told
 
-    assert [one.number for one in asyncio.run(main())] == list(range(1, 2001))
+    assert [one.seq for one in asyncio.run(main())] == list(range(1, 2001))
 
 
 def test_a_burst_is_not_slowness(context):
@@ -72,7 +80,7 @@ def test_a_burst_is_not_slowness(context):
             write(context, 500)
             return await take(things, 500)
 
-    assert [one.number for one in asyncio.run(main())] == list(range(2, 502))
+    assert [one.seq for one in asyncio.run(main())] == list(range(2, 502))
 
 
 def test_a_slow_reader_is_told_and_goes_on_from_its_cursor(context):
@@ -87,13 +95,13 @@ def test_a_slow_reader_is_told_and_goes_on_from_its_cursor(context):
             write(context, 500)
             await asyncio.sleep(LIMITS.write_time * 4)  # it does something else for longer than it may
             rest = [one async for one in things if one.kind is not None]
-        async with reading(context, rest[-1].number, follow=False) as things:
+        async with reading(context, rest[-1].seq, follow=False) as things:
             return first + rest, [one async for one in things]
 
     told, later = asyncio.run(main())
     assert told[-1].kind == "slow"
     assert json.loads(told[-1].data)["behind"] > LIMITS.lag
-    assert [one.number for one in told[:-1] + later] == list(range(2, 512))
+    assert [one.seq for one in told[:-1] + later] == list(range(2, 512))
 
 
 def test_two_readers_and_one_leaves(context):
@@ -103,11 +111,11 @@ def test_two_readers_and_one_leaves(context):
         write(context, 1)
         async with reading(context) as stays:
             async with reading(context) as leaves:
-                assert [one.number for one in await take(leaves, 1)] == [1]
-                assert [one.number for one in await take(stays, 1)] == [1]
+                assert [one.seq for one in await take(leaves, 1)] == [1]
+                assert [one.seq for one in await take(stays, 1)] == [1]
                 assert context.feeds.readers == 2
             write(context, 3)
-            return [one.number for one in await take(stays, 3)]
+            return [one.seq for one in await take(stays, 3)]
 
     assert asyncio.run(main()) == [2, 3, 4]
     assert context.feeds.readers == 0
@@ -126,7 +134,7 @@ def test_a_log_that_was_trimmed_while_it_was_read(context):
 
     told = asyncio.run(main())
     assert told[0].kind == "gap"
-    assert [one.number for one in told[1:]] == list(range(997, 1002))
+    assert [one.seq for one in told[1:]] == list(range(997, 1002))
 
 
 def test_the_end_of_the_server_is_told(context):
@@ -141,4 +149,4 @@ def test_the_end_of_the_server_is_told(context):
                 return [one async for one in things]
 
     told = asyncio.run(main())
-    assert [(one.kind, one.number) for one in told if one.kind] == [("closing", 2)]
+    assert [(one.kind, one.seq) for one in told if one.kind] == [("closing", 2)]

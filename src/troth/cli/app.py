@@ -35,6 +35,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "conversations": ("troth.cli.runtime.conversations", "look at what agents were told, said and did"),
     "session": ("troth.cli.runtime.session", "look at governed sessions, and stop them or their agents"),
     "audit": ("troth.cli.runtime.audit", "show, verify and export the audit trail of sessions"),
+    "store": ("troth.cli.runtime.store", "move a store to PostgreSQL, or check what it holds"),
     "chat": ("troth.cli.runtime.chat", "talk with an agent; background work reports back"),
     "serve": ("troth.cli.serve", "serve runs, conversations and promises over HTTP"),
     "keys": ("troth.cli.keys", "make, list and revoke the keys of a server"),
@@ -72,10 +73,20 @@ class _Parser(argparse.ArgumentParser):
             from troth.cli.analysis.foreign_options import hint_for
 
             is_linter = self.prog in ("troth check", "troth fix")
-            advice = (hint_for(unknown_words) if is_linter else "") or f"`{self.prog} --help` shows how it is used."
+            advice = (hint_for(unknown_words) if is_linter else "") or self._near_option(unknown_words)
             unknown = " ".join(unknown_words)
             raise MisuseError(f"{self.prog}: unrecognized arguments: {unknown}\nNothing was done.\n{advice}")
         return parsed
+
+    def _near_option(self, words: Sequence[str]) -> str:
+        from difflib import get_close_matches
+
+        for word in words:
+            option = word.partition("=")[0]
+            near = get_close_matches(option, self._option_string_actions, n=1, cutoff=0.8)
+            if near and option.startswith("--"):
+                return f"Did you mean `{near[0]}`?"
+        return f"`{self.prog} --help` shows how it is used."
 
     def error(self, message: str) -> NoReturn:
         raise MisuseError(f"{self.prog}: {message}\nNothing was done.\n`{self.prog} --help` shows how it is used.")

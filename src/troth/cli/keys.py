@@ -10,10 +10,11 @@ from troth.cli.exit import Exit
 from troth.cli.pipe import say, say_json
 from troth.cli.serve import needs_server
 from troth.cli.stores import add_store, opened
+from troth.cli.verbs import add_verbs
 
 if TYPE_CHECKING:
-    from troth.runtime.store.server_rows import KeyRow
-    from troth.server.keys import Keys
+    from troth.runtime.store.rows.server import KeyRow
+    from troth.server.access.keys import Keys
 
 __all__ = ["COMMAND"]
 
@@ -23,17 +24,13 @@ _DAY = 86_400.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verbs of `troth keys`, each with its own arguments."""
-    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
-    for name, (says, declare, _) in _VERBS.items():
-        verb = verbs.add_parser(name, help=says, description=f"{says[0].upper()}{says[1:]}.", allow_abbrev=False)
-        declare(verb)
-        add_store(verb)
+    add_verbs(parser, _VERBS, add_store)
 
 
 def run(args: argparse.Namespace) -> int:
     """Do what the verb says."""
     needs_server()
-    from troth.server.keys import Keys
+    from troth.server.access.keys import Keys
 
     with opened(args) as runtime:
         return _VERBS[args.verb][2](Keys(runtime.store), args)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from troth.cli.command import Command, Example
 from troth.cli.exit import Exit
-from troth.cli.stores import find_value, store_path
+from troth.cli.stores import find_value, is_other_store, shown, store_of
 from troth.errors import MisuseError
 
 if TYPE_CHECKING:
@@ -30,13 +30,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--store",
         metavar="FILE",
-        help="the file that everything is kept in (default: $TROTH_STORE or .troth/runs.db)",
+        help="the file, or the `postgresql://` address, that everything is kept in "
+        "(default: $TROTH_STORE or .troth/runs.db)",
     )
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: 127.0.0.1)")
     parser.add_argument("--port", type=int, default=8700, help="the port, 0 for any that is free (default: 8700)")
     parser.add_argument("--no-key", action="store_true", help="ask for no key; on loopback only")
+    parser.add_argument("--open", action="store_true", dest="open_page", help="open the pages in a browser")
+    parser.add_argument("--no-pages", action="store_true", help="leave the pages out, and serve the API alone")
     parser.add_argument(
         "--drain", type=float, metavar="SECONDS", help="how long turns may go on after SIGTERM (default: 30)"
+    )
+    parser.add_argument(
+        "--keep-talks",
+        type=float,
+        metavar="DAYS",
+        help="forget what was said in a talk so long after its last entry (default: keep it for ever)",
     )
 
 
@@ -47,9 +56,11 @@ def run(args: argparse.Namespace) -> int:
         raise MisuseError(f"`--port {args.port}` is no port. The server was not started. Give a number up to 65535.")
     if args.drain is not None and not 0 <= args.drain < float("inf"):
         raise MisuseError(f"`--drain {args.drain:g}` is no span of time; give a number of seconds.")
+    if args.keep_talks is not None and not 0 < args.keep_talks < float("inf"):
+        raise MisuseError(f"`--keep-talks {args.keep_talks:g}` is no span of time; give a number of days above 0.")
     server = _server(args)
     with server.runtime:
-        server.serve(args.host, args.port)
+        server.serve(args.host, args.port, open_page=args.open_page)
     sys.stderr.write("The server was ended; what it was at is recorded, and goes on with the next one.\n")
     return Exit.CLEAN
 
@@ -71,21 +82,33 @@ def _server(args: argparse.Namespace) -> "Server":
 
     found = _app(args) if args.app else None
     if isinstance(found, Server):
-        if args.workflows or args.store or args.no_key or args.drain is not None:
+        is_set = [
+            args.workflows,
+            args.store,
+            args.no_key,
+            args.no_pages,
+            args.drain is not None,
+            args.keep_talks is not None,
+        ]
+        if any(is_set):
             raise MisuseError(
                 f"`{args.app}` is a `Server`, which says itself what it serves, from where and to whom. "
-                "It was not started.\nLeave `--workflows`, `--store`, `--no-key` and `--drain` out."
+                "It was not started.\n"
+                "Leave `--workflows`, `--store`, `--no-key`, `--no-pages`, `--drain` and `--keep-talks` out."
             )
         return found
-    if isinstance(found, Runtime) and args.store and Path(args.store).absolute() != found.store.path:
+    if isinstance(found, Runtime) and args.store and is_other_store(args.store, found):
         raise MisuseError(
-            f"`--store {args.store}` is not where the runtime of `{args.app}` keeps its runs: that is "
-            f"{str(found.store.path)!r}. The server was not started.\nLeave `--store` out."
+            f"`--store {shown(args.store)}` is not where the runtime of `{args.app}` keeps its runs: that is "
+            f"{found.store.name!r}. The server was not started.\nLeave `--store` out."
         )
     workflows = _workflows(args)
-    runtime = found if isinstance(found, Runtime) else Runtime(store_path(args), in_process=False)
-    limits = Limits() if args.drain is None else Limits(drain=args.drain)
-    return Server(runtime, workflows=workflows, keys=not args.no_key, limits=limits)
+    runtime = found if isinstance(found, Runtime) else Runtime(store_of(args), in_process=False)
+    limits = Limits(
+        drain=30.0 if args.drain is None else args.drain,
+        keep=None if args.keep_talks is None else args.keep_talks * 86_400,
+    )
+    return Server(runtime, workflows=workflows, keys=not args.no_key, limits=limits, pages=not args.no_pages)
 
 
 def _app(args: argparse.Namespace) -> object:
@@ -131,6 +154,7 @@ COMMAND = Command(
     ),
     examples=(
         Example("troth serve --no-key", "the workflows of this folder, on port 8700, for this machine alone"),
+        Example("troth serve --no-key --open", "the same, and its pages in a browser: what runs, what failed and why"),
         Example("troth serve shop:server --host 0.0.0.0", "a server made in Python, for others; they need a key"),
         Example("troth serve --workflows flows --port 0 --no-key", "on any port that is free; its number is printed"),
     ),

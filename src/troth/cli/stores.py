@@ -12,6 +12,7 @@ from troth.errors import MisuseError
 
 if TYPE_CHECKING:
     from troth.runtime.assemble import Runtime
+    from troth.runtime.store.list_records import RunItem
 
 __all__ = [
     "VARIABLE",
@@ -22,21 +23,27 @@ __all__ = [
     "existing",
     "find_run",
     "find_value",
+    "is_other_store",
     "looked_into",
     "needs_yaml",
+    "no_such_store",
     "opened",
     "options_of",
-    "store_path",
+    "shown",
+    "store_of",
 ]
 
 VARIABLE = "TROTH_STORE"
+ENGINE = "TROTH_ENGINE"
 _DEFAULT = ".troth/runs.db"
 
 
 def add_store(parser: argparse.ArgumentParser) -> None:
     """Declare `--store` and `--json`."""
     parser.add_argument(
-        "--store", metavar="FILE", help=f"the file that runs are kept in (default: ${VARIABLE}, else {_DEFAULT})"
+        "--store",
+        metavar="FILE",
+        help=f"the file, or the `postgresql://` address, that runs are kept in (default: ${VARIABLE}, else {_DEFAULT})",
     )
     parser.add_argument("--json", action="store_true", help="print JSON, for machines")
 
@@ -53,7 +60,18 @@ def add_app(parser: argparse.ArgumentParser) -> None:
 def options_of(args: argparse.Namespace) -> str:
     """What a later command about the same runs has to be given, too."""
     names = ("store", "app")
-    return "".join(f" --{name} {quote(getattr(args, name))}" for name in names if getattr(args, name, None))
+    return "".join(f" --{name} {quote(shown(getattr(args, name)))}" for name in names if getattr(args, name, None))
+
+
+def shown(word: str) -> str:
+    """What was typed, without a password."""
+    from troth.runtime.store.open import is_address
+
+    if not is_address(word):
+        return word
+    from troth.runtime.store.postgres.address import parse
+
+    return parse(word).shown
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:
@@ -61,9 +79,19 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="ID", help="the run: its id, the beginning of it, or `last`")
 
 
-def store_path(args: argparse.Namespace) -> Path:
-    """The file that was asked for."""
-    return Path(args.store or os.environ.get(VARIABLE) or _DEFAULT)
+def store_of(args: argparse.Namespace) -> str | Path:
+    """The file that was asked for, or the address of a database."""
+    from troth.runtime.store.open import is_address
+
+    store = args.store or os.environ.get(VARIABLE) or _DEFAULT
+    return store if is_address(store) else Path(store)
+
+
+def no_such_store(store: str | Path, what: str = "") -> MisuseError | None:
+    """The error of a command that needs a store which is not there; nothing where it is, or where the server tells."""
+    if isinstance(store, str) or store.exists():
+        return None
+    return MisuseError(f"There is no store {str(store)!r}{what}.\n`--store FILE` or {VARIABLE} names another.")
 
 
 def opened(args: argparse.Namespace) -> "Runtime":
@@ -72,7 +100,7 @@ def opened(args: argparse.Namespace) -> "Runtime":
         return app_of(args)
     from troth.runtime.assemble import Runtime
 
-    return Runtime(store_path(args), recover=False, in_process=False)
+    return Runtime(store_of(args), engine=os.environ.get(ENGINE) or None, recover=False, in_process=False)
 
 
 def app_of(args: argparse.Namespace) -> "Runtime":
@@ -91,14 +119,18 @@ def app_of(args: argparse.Namespace) -> "Runtime":
             "Name a `Runtime`, or a function without arguments that returns one."
         )
     app.recover = False
-    kept_in = app.store.path
-    if args.store and Path(args.store).absolute() != kept_in:
+    if args.store and is_other_store(args.store, app):
         app.close()
         raise MisuseError(
-            f"`--store {args.store}` is not where the runtime of `--app {args.app}` keeps its runs: that is "
-            f"{str(kept_in)!r}. Nothing was done.\nLeave `--store` out."
+            f"`--store {shown(args.store)}` is not where the runtime of `--app {args.app}` keeps its runs: that is "
+            f"{app.store.name!r}. Nothing was done.\nLeave `--store` out."
         )
     return app
+
+
+def is_other_store(word: str, runtime: "Runtime") -> bool:
+    """Whether `--store WORD` names another store than the one that a runtime has."""
+    return shown(word) != runtime.store.name and Path(word).absolute() != runtime.store.path
 
 
 def find_value(word: str, kind: str) -> object:
@@ -117,10 +149,10 @@ def find_value(word: str, kind: str) -> object:
 
 def existing(args: argparse.Namespace) -> "Runtime":
     """A runtime on a file that has to be there already."""
-    path = store_path(args)
-    if not getattr(args, "app", None) and not path.exists():
+    store = store_of(args)
+    if not getattr(args, "app", None) and isinstance(store, Path) and not store.exists():
         raise MisuseError(
-            f"There is no store {str(path)!r}, so there are no runs to look at.\n"
+            f"There is no store {str(store)!r}, so there are no runs to look at.\n"
             f"`troth run WORKFLOW` makes one; `--store FILE` or {VARIABLE} names another."
         )
     return opened(args)
@@ -136,17 +168,19 @@ def looked_into(args: argparse.Namespace) -> "Runtime":
     except ReadOnlyStoreError:
         if getattr(args, "app", None):
             raise
-        return Runtime(store_path(args), recover=False, in_process=False, read_only=True)
+        return Runtime(store_of(args), recover=False, in_process=False, read_only=True)
 
 
 def find_run(runtime: "Runtime", word: str) -> str:
     """The id that `word` stands for: itself, the only one that begins with it, or the newest for `last`."""
-    ids = [run.id for run in runtime.engine.list(limit=2000) if run.decision.startswith("workflow:")]
-    if word == "last" and ids:
-        return ids[0]
-    if word in ids:
+    if word == "last":
+        newest = runtime.lists.runs(limit=1).items
+        if newest:
+            return newest[0].id
+    run = runtime.store.run(word)
+    if run is not None and run.decision.startswith("workflow:"):
         return word
-    begins = [run_id for run_id in ids if run_id.startswith(word)]
+    begins = [] if word == "last" else [item.id for item in _begin_with(runtime, word)]
     if len(begins) == 1:
         return begins[0]
     if begins:
@@ -155,6 +189,19 @@ def find_run(runtime: "Runtime", word: str) -> str:
         )
     runtime.show(word)  # says that there is none, and what is near
     return word
+
+
+def _begin_with(runtime: "Runtime", word: str) -> "list[RunItem]":
+    """Runs whose ids begin so, of the newest."""
+    items: list[RunItem] = []
+    cursor: str | None = None
+    for _ in range(4):  # so many pages are looked at
+        page = runtime.lists.runs(text=word, cursor=cursor, limit=1000)
+        items += [item for item in page if item.id.startswith(word)]
+        cursor = page.next
+        if cursor is None:
+            break
+    return items
 
 
 def needs_yaml() -> None:

@@ -13,8 +13,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from troth.server.access import Caller, Scope
-    from troth.server.keys import Keys
+    from troth.server.access.keys import Keys
+    from troth.server.access.scopes import Caller, Scope
     from troth.server.limits import Limits
     from troth.server.server import Server
     from troth.server.webhooks import Receiver, Webhooks
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 __all__ = ["Caller", "Keys", "Limits", "Receiver", "Scope", "Server", "Webhooks"]
 
 _HOMES = {
-    "Caller": "troth.server.access",
-    "Keys": "troth.server.keys",
+    "Caller": "troth.server.access.scopes",
+    "Keys": "troth.server.access.keys",
     "Limits": "troth.server.limits",
     "Receiver": "troth.server.webhooks",
-    "Scope": "troth.server.access",
+    "Scope": "troth.server.access.scopes",
     "Server": "troth.server.server",
     "Webhooks": "troth.server.webhooks",
 }

@@ -7,14 +7,16 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
 from troth import __version__
+from troth.server.access.gate import Gate
 from troth.server.context import ServerContext
 from troth.server.errors import ApiError, ErrorBody, as_api_error, body_of
-from troth.server.gate import Gate
-from troth.server.openapi import document
+from troth.server.openapi.document import document
+from troth.server.pages.frame.failure import failure_page
+from troth.server.pages.site import add_pages
 from troth.server.routes import routers
 from troth.server.telemetry.request_spans import Traced
 
@@ -60,6 +62,8 @@ def build_app(context: ServerContext) -> FastAPI:
     )
     for router in routers():
         app.include_router(router, prefix="/v1", responses=_ERRORS)
+    if context.has_pages:
+        add_pages(app)  # behind the routes, which are tried in order: programs ask more often than people
     app.add_exception_handler(ApiError, _failed)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _refused)
@@ -70,30 +74,32 @@ def build_app(context: ServerContext) -> FastAPI:
     return app
 
 
-def _answer(request: Request, error: ApiError) -> JSONResponse:
+def _answer(request: Request, error: ApiError) -> Response:
+    if "troth.visitor" in request.scope:
+        return failure_page(request, error)
     body = body_of(error, request.scope.get("troth.request_id"))
     return JSONResponse(body, error.status, headers=error.headers)
 
 
-async def _failed(request: Request, problem: Exception) -> JSONResponse:
+async def _failed(request: Request, problem: Exception) -> Response:
     return _answer(request, as_api_error(problem, request.scope.get("troth.request_id")))
 
 
-async def _refused(request: Request, problem: Exception) -> JSONResponse:
+async def _refused(request: Request, problem: Exception) -> Response:
     assert isinstance(problem, HTTPException)
     if isinstance(problem.__cause__, ApiError):  # raised while the body was read, and wrapped on its way
         error = problem.__cause__
     elif problem.status_code == 404:
         error = ApiError(404, "no_such_route", f"There is nothing at {request.url.path!r}.")
     elif problem.status_code == 405:
-        what = f"{request.method} cannot be done with {request.url.path!r}."
-        error = ApiError(405, "method_not_allowed", what, headers=problem.headers)
+        message = f"{request.method} cannot be done with {request.url.path!r}."
+        error = ApiError(405, "method_not_allowed", message, headers=problem.headers)
     else:
         error = ApiError(problem.status_code, "invalid_request", str(problem.detail), headers=problem.headers)
     return _answer(request, error)
 
 
-async def _invalid(request: Request, problem: Exception) -> JSONResponse:
+async def _invalid(request: Request, problem: Exception) -> Response:
     assert isinstance(problem, RequestValidationError)
     first = problem.errors()[0]
     place = [str(part) for part in first["loc"]]
@@ -109,7 +115,7 @@ async def _invalid(request: Request, problem: Exception) -> JSONResponse:
             advice="Leave it out. What a field promises and nobody keeps is refused, not ignored.",
         )
     else:
-        what = f"The field `{field}`" if where == "body" and field else f"`{field or where}`"
-        message = f"{what} is wrong: {first['msg'][0].lower()}{first['msg'][1:]}."
+        subject = f"The field `{field}`" if where == "body" and field else f"`{field or where}`"
+        message = f"{subject} is wrong: {first['msg'][0].lower()}{first['msg'][1:]}."
         error = ApiError(400, "invalid_field", message, param=field or where)
     return _answer(request, error)

@@ -10,18 +10,20 @@ from fastapi import Depends, Request
 
 from troth.bridge import call
 from troth.errors import MisuseError
-from troth.runtime.agents.method_color import decide
 from troth.runtime.assemble import Runtime
 from troth.runtime.sagas.saga import Saga
 from troth.runtime.store import commit_point
-from troth.runtime.store.identity import BEAT_EVERY, new_owner, retire
+from troth.runtime.store.identity import new_owner, retire
 from troth.runtime.workflows.link.linker import LinkedWorkflow
 from troth.runtime.workflows.registry import Runnable
+from troth.server.access.keys import Keys
+from troth.server.access.sign_ins import SignIns
 from troth.server.channels import OpenChannels
-from troth.server.feeds import Feeds
-from troth.server.keys import Keys
+from troth.server.direct_route import resolved_by
+from troth.server.guard_log import GuardLog
 from troth.server.limits import Limits
 from troth.server.recovery import Recovery
+from troth.server.streams.feeds import Feeds
 from troth.server.telemetry import Telemetry
 from troth.server.turns import Turns
 from troth.server.webhooks import Webhooks
@@ -48,13 +50,15 @@ class ServerContext:
         webhooks: Webhooks | None = None,
         *,
         content: bool = False,
+        pages: bool = True,
     ) -> None:
         self.runtime = runtime
         self.store = runtime.store
         self.agents = {**runtime.agents, **agents}
-        for agent in self.agents.values():
-            decide(agent)  # what could fail silently later is refused now
         self.keys = keys
+        self.sign_ins = SignIns(keys)
+        self.has_pages = pages
+        self.guard_log = GuardLog()
         self.limits = limits
         self.workflows: dict[str, LinkedWorkflow] = {}
         self.sagas: dict[str, Saga] = {}
@@ -66,8 +70,10 @@ class ServerContext:
         self.turns = Turns(runtime, self.agents)
         self.recovery = Recovery(runtime, self.turns, limits)
         self.webhooks = webhooks or Webhooks()
-        from troth.server.openai_api.background import BackgroundResponses  # it stands on this very module
+        from troth.server.openai_api.background import BackgroundResponses  # these stand on this very module
+        from troth.server.pages.frame.recent import RecentPages
 
+        self.recent_pages = RecentPages()
         self.responses = BackgroundResponses(self)
         self.turns.has_content = content
         self.telemetry = Telemetry(runtime, content=content)
@@ -90,6 +96,7 @@ class ServerContext:
                 await call(self.telemetry.open)
                 await self.responses.open()
                 self.recovery.start()
+                self.guard_log.listen()
                 self._is_started = True
 
     def _load(self) -> None:
@@ -105,7 +112,7 @@ class ServerContext:
             if isinstance(source, Saga):
                 self.sagas[name] = source
         self.store.commit(ENROLL, lambda tx: tx.enroll(self.owner))
-        self._stop_beating = self.store.chore(BEAT_EVERY, self._beat)
+        self._stop_beating = self.store.chore(self.store.beat_every, self._beat)
 
     def _beat(self) -> None:
         self.store.commit(BEAT, lambda tx: tx.beat(self.owner.id, self.store.clock()))
@@ -125,6 +132,7 @@ class ServerContext:
         if not self._is_started:
             return
         self._is_started = False
+        self.guard_log.stop()
         await self.recovery.stop()
         await self.responses.close()
         self.telemetry.close()
@@ -145,4 +153,4 @@ async def _context(request: Request) -> ServerContext:  # async: FastAPI calls a
     return context_of(request)
 
 
-ContextDep = Annotated[ServerContext, Depends(_context)]
+ContextDep = Annotated[ServerContext, Depends(resolved_by(_context)(_context))]

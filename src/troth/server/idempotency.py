@@ -22,9 +22,10 @@ from starlette.responses import Response
 
 from troth.bridge import call
 from troth.runtime.store import Transaction, commit_point
-from troth.runtime.store.server_rows import RequestRow, ServerRows
-from troth.server.access import Caller, caller_of
+from troth.runtime.store.rows.server import RequestRow, ServerRows
+from troth.server.access.scopes import Caller, caller_of
 from troth.server.context import ServerContext, context_of
+from troth.server.direct_route import resolved_by
 from troth.server.errors import ApiError, as_api_error
 
 __all__ = ["Once", "OnceDep", "Seed"]
@@ -162,13 +163,13 @@ class Once:
         await self._store.acommit(REQUEST_FREE, work)
 
     async def _again(self, row: RequestRow, work: Work) -> Response:
-        kept: dict[str, Any] = json.loads(row.answer or "{}")
-        if kept["body"] is None:  # a stream: read it anew, from its start
+        recorded: dict[str, Any] = json.loads(row.answer or "{}")
+        if recorded["body"] is None:  # a stream: read it anew, from its start
             response = await work(Seed(row.base, is_repeated=True, since=row.created_at))
             response.headers["Idempotent-Replayed"] = "true"
             return response
-        headers = {**kept["headers"], "Idempotent-Replayed": "true"}
-        return Response(kept["body"].encode(), kept["status"], headers)
+        headers = {**recorded["headers"], "Idempotent-Replayed": "true"}
+        return Response(recorded["body"].encode(), recorded["status"], headers)
 
 
 def _kept(response: Response) -> dict[str, Any]:
@@ -180,6 +181,16 @@ def _kept(response: Response) -> dict[str, Any]:
     return {"status": response.status_code, "headers": headers, "body": body}
 
 
+async def _once(request: Request) -> Once:
+    headers = request.headers
+    key = headers.get("idempotency-key")
+    if key is not None and len(key) > _LONGEST_KEY:
+        message = f"The `Idempotency-Key` has more than {_LONGEST_KEY} characters."
+        raise ApiError(400, "invalid_field", message, param="idempotency-key")
+    return await once_of(request, key, headers.get("x-stainless-retry-count"))
+
+
+@resolved_by(_once)
 async def once_of(
     request: Request,
     idempotency_key: Annotated[

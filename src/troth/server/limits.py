@@ -38,10 +38,15 @@ class Limits:
     remember: float = 86_400.0
     """For which the answer to a request with an `Idempotency-Key` is kept."""
 
+    keep: float | None = None
+    """For which what was said in a talk is kept after its last entry; for ever without it."""
+
     def __post_init__(self) -> None:
         """Refuse limits that would let nothing through."""
         for field in fields(self):
             number = getattr(self, field.name)
+            if number is None and field.name == "keep":
+                continue
             least = 0 if field.name == "drain" else 1e-9
             if isinstance(number, bool) or not isinstance(number, int | float) or not least <= number < float("inf"):
                 raise MisuseError(

@@ -3,9 +3,10 @@
 import re
 from typing import Annotated, NamedTuple
 
-from fastapi import Depends, Header
+from fastapi import Depends, Header, Request
 
-from troth.server.context import ContextDep
+from troth.server.context import ContextDep, context_of
+from troth.server.direct_route import resolved_by
 
 __all__ = ["PreferDep", "Preference"]
 
@@ -26,6 +27,11 @@ class Preference(NamedTuple):
         return {} if self.applied is None else {"Preference-Applied": self.applied}
 
 
+async def _preferred(request: Request) -> Preference:
+    return await preference_of(context_of(request), request.headers.get("prefer"))
+
+
+@resolved_by(_preferred)
 async def preference_of(  # async: FastAPI calls a plain one in a thread
     context: ContextDep,
     prefer: Annotated[
@@ -35,7 +41,7 @@ async def preference_of(  # async: FastAPI calls a plain one in a thread
     """The preferences that are known; others are no duty, and are passed over."""
     words = [word.strip().lower() for word in (prefer or "").replace(";", ",").split(",")]
     is_async = "respond-async" in words
-    seconds = next((int(found[1]) for word in words if (found := _WAIT.fullmatch(word))), None)
+    seconds = next((int(match[1]) for word in words if (match := _WAIT.fullmatch(word))), None)
     wait = None if seconds is None else float(min(seconds, context.limits.wait))
     applied = ["respond-async"] if is_async else []
     if wait is not None:

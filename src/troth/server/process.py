@@ -7,6 +7,7 @@ import signal
 import socket
 import sys
 import threading
+import webbrowser
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,7 @@ _LAST_ANSWERS = 5  # seconds that answers under way have when the turns are over
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
-async def serve(server: "Server", host: str, port: int) -> None:
+async def serve(server: "Server", host: str, port: int, *, open_page: bool = False) -> None:
     """Serve until a signal or a cancellation ends it."""
     limits = server.context.limits
     listening = listen(host, port)
@@ -43,7 +44,7 @@ async def serve(server: "Server", host: str, port: int) -> None:
         timeout_graceful_shutdown=_LAST_ANSWERS,
         ws="websockets-sansio",
     )
-    worker = _Worker(config, server.context)
+    worker = _Worker(config, server.context, open_page=open_page)
     try:
         await worker.serve(sockets=[listening])
     finally:
@@ -53,9 +54,10 @@ async def serve(server: "Server", host: str, port: int) -> None:
 class _Worker(uvicorn.Server):
     """Says where it listens once it does; the first signal lets it drain, the second one ends it at once."""
 
-    def __init__(self, config: uvicorn.Config, context: ServerContext) -> None:
+    def __init__(self, config: uvicorn.Config, context: ServerContext, *, open_page: bool) -> None:
         super().__init__(config)
         self._context = context
+        self._open_page = open_page
         self._draining: asyncio.Task[None] | None = None
 
     @contextlib.contextmanager
@@ -89,7 +91,26 @@ class _Worker(uvicorn.Server):
             host, port = listening.getsockname()[:2]
             name = f"[{host}]" if ":" in host else host
             sys.stdout.write(f"Troth listens on http://{name}:{port}\n")
+            if self._context.has_pages:
+                self._tell_of_pages(f"http://{_reachable(name)}:{port}/")
         sys.stdout.flush()
+
+    def _tell_of_pages(self, address: str) -> None:
+        """Say where the pages are; with a link that signs in once, where they ask for a key."""
+        link = address
+        if self._context.sign_ins.needs_key:
+            link = f"{address}sign-in?code={self._context.sign_ins.codes.make()}"
+            sys.stdout.write(f"See it in a browser: {link}\n")
+            sys.stdout.write("That link signs in once, within ten minutes; later, paste a key.\n")
+        else:
+            sys.stdout.write(f"See it in a browser: {link}\n")
+        if self._open_page and not webbrowser.open(link):
+            sys.stdout.write("No browser could be opened from here; open that address in yours.\n")
+
+
+def _reachable(name: str) -> str:
+    """A name under which a browser on this machine finds a server that listens on all addresses."""
+    return {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(name, name)  # noqa: S104  nothing is bound here
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -1,4 +1,4 @@
-"""Look after what was accepted: go on with runs and turns that nobody carries out, and forget old answers.
+"""Look after what was accepted: go on with runs and turns that nobody carries out, and forget old answers and talks.
 
 A server goes on with what was begun through a server on its store, whichever it was: one that was killed, one that was
 ended, one that runs beside it. Runs that came from elsewhere are left to whoever began them.
@@ -12,6 +12,7 @@ from troth.bridge import call
 from troth.runtime.assemble import Runtime
 from troth.runtime.store import commit_point
 from troth.server.limits import Limits
+from troth.server.retention import TalkRetention
 from troth.server.turns import Turns
 
 __all__ = ["Recovery"]
@@ -32,6 +33,7 @@ class Recovery:
         self._turns = turns
         self._limits = limits
         self._worker = runtime.worker(self._is_ours)
+        self._retention = TalkRetention(runtime.store, limits.keep)
         self._foreign: set[str] = set()
         self._task: asyncio.Task[None] | None = None
 
@@ -53,6 +55,7 @@ class Recovery:
                 await self._turns.look()
                 await call(self._look_at_runs)
                 await call(self._forget)
+                await call(self._retention.look)
             except Exception:
                 log.exception("The look at what was accepted failed; it is tried again.")
             await asyncio.sleep(_LOOK)

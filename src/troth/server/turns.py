@@ -10,12 +10,14 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 
 from troth.bridge import call
+from troth.runtime.agents.method_color import decide
 from troth.runtime.assemble import Runtime
 from troth.runtime.conversations import AlreadyRunning, Conversation
+from troth.runtime.conversations.entries import Beginning
 from troth.runtime.conversations.log import STARTED, Status, stream_of
 from troth.runtime.store import Notifier, StoreError, Transaction, commit_point
-from troth.runtime.store.server_rows import TurnRow
-from troth.runtime.store.transaction import stream_topic
+from troth.runtime.store.rows.server import TurnRow
+from troth.runtime.store.sqlite.transaction import stream_topic
 from troth.server.channels import HttpChannel
 from troth.server.telemetry.turn_spans import trace_turn
 
@@ -39,6 +41,7 @@ class Turns:
         self._runtime = runtime
         self._store = runtime.store
         self._agents = agents
+        self._ways = {name: decide(agent) for name, agent in agents.items()}  # what would fail later is refused now
         self._refused: set[str] = set()
         self.has_content = False
         """Whether spans may tell what is said."""
@@ -52,13 +55,22 @@ class Turns:
         The handles that were asked for last are kept: what the log tells is then read once, and not for each request.
         """
         key = agent, conversation_id  # several agents may take turns in one conversation
-        found = self._recent.pop(key, None)
-        if found is None:
-            found = await self._runtime.conversations.aopen(self._agents[agent], conversation_id)
-        self._recent[key] = found
+        conversation = self._recent.pop(key, None)
+        if conversation is None:
+            conversation = await self._runtime.conversations.aopen(self._agents[agent], conversation_id)
+        self._remember(key, conversation)
+        return conversation
+
+    def new(self, agent: str, conversation_id: str) -> Conversation:
+        """A handle of a conversation that begins with its first turn; see `Beginning`."""
+        conversation = self._runtime.conversations.new_handle(self._agents[agent], self._ways[agent], conversation_id)
+        self._remember((agent, conversation_id), conversation)
+        return conversation
+
+    def _remember(self, key: tuple[str, str], conversation: Conversation) -> None:
+        self._recent[key] = conversation
         while len(self._recent) > _KEPT:
             self._recent.popitem(last=False)
-        return found
 
     async def owe(self, conversation_id: str, agent: str) -> None:
         """Write down that a turn is to be carried out, whatever becomes of this process. Before anything is sent."""
@@ -90,22 +102,46 @@ class Turns:
             while self._over:
                 await asyncio.sleep(_TOGETHER)
                 over, self._over = self._over, []
-                await self._store.acommit(TURN_END, lambda tx: _end_all(tx, over))  # noqa: B023
+                if over:  # else a turn that began meanwhile has taken them along
+                    await self._store.acommit(TURN_END, lambda tx: _end_all(tx, over))  # noqa: B023
         except StoreError as problem:
             log.warning("That turns are over could not be written; it is noticed later: %s", problem)
         finally:
             self._telling = None
 
+    async def begin(self, conversation: Conversation, beginning: Beginning) -> None:
+        """Begin a turn and write down, in the same commit, what is said; raises `AlreadyRunning`.
+
+        Turns that are over are written down along with it: they do not count as at work any more.
+        """
+        over: list[tuple[str, float]] = []
+
+        def work(tx: Transaction) -> None:
+            over[:], self._over = self._over, []
+            _end_all(tx, over)
+            if beginning.work is not None:
+                beginning.work(tx)
+
+        try:
+            number = await conversation.astart(beginning=beginning._replace(work=work))
+        except BaseException:
+            self._over += over  # not written; once more is harmless
+            raise
+        trace_turn(self._store, conversation, number, has_content=self.has_content)
+
     async def await_end(self, conversation: Conversation) -> Status:
         """Wait until nothing runs in the conversation, here or in another process. Cancelling it cancels no turn."""
+        run = conversation._current
+        if run is not None:
+            await run.await_over()
         bell = Notifier()
         with self._store.listening(bell, stream_topic(stream_of(conversation.id))):
             while True:
-                seen = bell.count
+                rung = bell.count
                 state = conversation.look()
                 if state.open_run is None:
                     return state.outcome
-                if not await bell.await_ring(seen, _LOOK) and conversation.status is not Status.RUNNING:
+                if not await bell.await_ring(rung, _LOOK) and conversation.status is not Status.RUNNING:
                     return conversation.status  # its process died, or its end is not written yet
 
     # Going on with what was cut off

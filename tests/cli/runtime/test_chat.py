@@ -55,6 +55,13 @@ no_agent = 5
 """
 
 
+class Silent:
+    """An agent that is only looked through."""
+
+    def step(self, conversation):
+        """Say nothing."""
+
+
 class Terminal:
     """A program in a terminal of its own."""
 
@@ -159,6 +166,7 @@ def test_a_talk(terminal, tmp_path, agent):
     talk.until("> ")
     talk.type("\x04")
     assert talk.wait() == 0
+    assert "\\x" not in talk.shown  # what clears the line is not shown as letters
     assert "1 job goes on" in talk.shown
     assert f"`troth chat talkers:{agent} --conversation c-1` goes on" in talk.shown
     go.touch()
@@ -171,6 +179,36 @@ def test_a_talk(terminal, tmp_path, agent):
     with Runtime(tmp_path / "troth.db", in_process=False) as runtime:
         counts = runtime.outbox.counts()
         assert (counts.promised, counts.delivered, counts.is_balanced) == (2, 2, True)
+
+
+@pytest.mark.parametrize("point", ["channel.send.before", "channel.send.after"])
+def test_killed_while_something_arrives(terminal, tmp_path, monkeypatch, point):
+    """The next talk shows it, also where it was written into the log before: there it stands once."""
+    monkeypatch.setenv("TROTH_FAILPOINTS", f"{point}=kill")
+    talk = terminal("talkers:Sync", "--conversation", "c-1")
+    talk.until("> ")
+    go = tmp_path / "go"
+    talk.type(f"start while ! [ -e {go} ]; do sleep 0.02; done; exit 7\n")
+    talk.until("started j-")
+    talk.until("> ")
+    go.touch()
+    assert talk.wait() == -signal.SIGKILL
+    monkeypatch.delenv("TROTH_FAILPOINTS")
+    again = terminal("talkers:Sync", "--conversation", "c-1")
+    again.until("* `while ")
+    if point == "channel.send.before":  # otherwise the killed program may have begun the agent's turn
+        again.until("I see: `while ")
+    again.until("> ")
+    deadline = time.monotonic() + 30
+    with Runtime(tmp_path / "troth.db", in_process=False) as runtime:
+        while runtime.outbox.counts().delivered < 1:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+    again.type("\x04")
+    assert again.wait() == 0
+    with Runtime(tmp_path / "troth.db", in_process=False) as runtime:
+        messages = runtime.conversations.open(Silent(), "c-1").messages()
+        assert [message.role for message in messages].count("system") == 1
 
 
 def test_a_talk_through_pipes(terminal, tmp_path):

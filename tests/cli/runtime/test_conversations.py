@@ -156,6 +156,6 @@ def test_the_talk_of_an_agent_step_is_shown_with_its_run(troth, tmp_path):
         ("answer", "weigh", "3.5"),
     ]
     html = troth("runs", "show", "r1", "--html", "-")[1]
-    assert "<tr class='answer'><td>weigh</td><td>→ 3.5</td></tr>" in html
+    assert '<tr class="answer"><td>weigh</td><td>→ 3.5</td></tr>' in html
     assert "It weighs &lt;b&gt;3.5&lt;/b&gt; kg." in html
     assert troth("conversations", "show", "agent:r1")[0] == 0

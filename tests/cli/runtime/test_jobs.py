@@ -45,7 +45,7 @@ def test_list_show_read_stop(troth, store):
     assert troth("list", "--session", "nobody")[1] == "There are no jobs.\n"
     shown = troth("show", "j-over")[1]
     assert "ended with exit code 3" in shown
-    assert "'hello': 1 lines so far" in shown
+    assert "'hello': 1 line so far" in shown
     assert json.loads(troth("show", "j-over", "--json")[1])["exit_code"] == 3
     assert troth("read", "j-over") == (0, "hello\n", "")
     assert troth("read", "j-over", "--after", "1", "--limit", "2") == (0, "el", "3 bytes follow: `--after 3`\n")

@@ -6,6 +6,7 @@ import pytest
 
 from troth.cli import app
 from troth.runtime import Runtime
+from troth.runtime.engine import Wait
 
 
 @pytest.fixture
@@ -44,6 +45,24 @@ def test_list_show_ack_replay(troth, promise):
     assert troth("outbox", "list")[1].startswith("Nothing is owed.")
     assert "once more" in troth("outbox", "replay", delivery)[1]
     assert json.loads(troth("outbox", "list", "--json")[1])["counts"]["stored"] == 1
+
+
+def test_an_empty_list_does_not_hide_what_is_owed(troth, tmp_path):
+    """Work that is not over has no delivery yet, and its result is owed; a filter that matches nothing is no answer."""
+
+    def hold():
+        return (yield Wait("go"))
+
+    with Runtime(tmp_path / ".troth/runs.db", in_process=False) as runtime:
+        for owed, says in ((1, "1 promise is open: its result is owed"), (2, "2 promises are open: their results are")):
+            runtime.promises.start(hold, promise_id=f"p-{owed}")
+            out = troth("outbox", "list")[1]
+            assert out.startswith(f"Nothing waits to be delivered yet. {says}")
+            assert f"{owed} promised = 0 delivered + {owed} stored" in out
+        assert troth("outbox", "list", "--session", "nobody")[1].startswith("There is no such delivery.")
+        for promise in ("p-1", "p-2"):
+            runtime.promises.cancel(promise)
+            runtime.promises.wait(promise, 30)
 
 
 @pytest.mark.parametrize(

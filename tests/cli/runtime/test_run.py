@@ -139,6 +139,21 @@ def test_the_same_id_goes_on_with_the_same_run(folder, troth):
     assert troth("runs", "list")[1].count("one") == 1
 
 
+def test_an_id_of_another_workflow_is_refused(folder, troth):
+    """In the words of the workflow file, without the hashes that tell versions apart."""
+    troth("run", "flow.yaml", "-i", "name=Ann", "--id", "one")
+    text = (folder / "flow.yaml").read_text()
+    name = next(line.split()[1] for line in text.splitlines() if line.startswith("name:"))
+    (folder / "flow.yaml").write_text(text + "description: changed\n")
+    code, _, err = troth("run", "flow.yaml", "-i", "name=Ann", "--id", "one")
+    assert code == 2
+    assert f"The id 'one' belongs to a run of `workflow:{name}` in another version." in err
+    code, _, err = troth("run", "ask.yaml", "-i", "name=Ann", "--id", "one")
+    assert code == 2
+    assert f"belongs to a run of `workflow:{name}`; this one is of `workflow:" in err
+    assert "@" not in err
+
+
 def test_a_question_ends_the_command_and_an_answer_goes_on(folder, troth):
     """`approve` carries the rest out itself."""
     code, out, _ = troth("run", "ask.yaml", "-i", "name=Ann")

@@ -248,7 +248,7 @@ def test_the_time_without_a_process_is_a_gap(folder, troth, begin, how):
     assert "without a process" in out
     assert "█ working  ░ waiting  · no process" in out
     html = troth("runs", "show", "r1", "--html", "-")[1]
-    assert "<i class='gone'" in html
+    assert '<line class="gone"' in html
     assert "b: no process for" in html
 
 

@@ -77,6 +77,22 @@ def test_a_key_repeats_a_registration(client, receiver):
     assert first == second
 
 
+def test_a_key_repeats_a_rotation(client, receiver):
+    """The same secret, and the one that the receiver knows still verifies; without the key it is another secret."""
+    made = register(client, receiver.url)
+    key = {"Idempotency-Key": "rotation-1"}
+    first, second = (client.post(f"/webhooks/{made['id']}/rotate", headers=key) for _ in range(2))
+    assert first.json() == second.json()
+    assert second.headers["Idempotent-Replayed"] == "true"
+    client.post("/runs", json={"workflow": "greet", "inputs": {"who": "x"}})
+    until(lambda: receiver.seen)
+    for secret in (made["secret"], first.json()["secret"]):
+        assert Webhook(secret).verify(receiver.seen[0][1], receiver.seen[0][0])
+    other = client.post(f"/webhooks/{made['id']}/rotate", headers=key, json={"keep": 60})
+    assert (other.status_code, other.json()["error"]["code"]) == (422, "idempotency_key_reused")
+    assert client.post(f"/webhooks/{made['id']}/rotate").json()["secret"] != first.json()["secret"]
+
+
 @pytest.mark.parametrize(
     ("body", "status", "code"),
     [
@@ -138,8 +154,8 @@ def test_failures_are_listed_and_replayed(client, receiver):
 @pytest.mark.parametrize(
     "point",
     [
-        "server.response.promise.before",
-        pytest.param("server.response.promise.after", marks=pytest.mark.soak),
+        "conversation.start.before",
+        pytest.param("conversation.start.after", marks=pytest.mark.soak),
         "server.response.settle.written",
         pytest.param("server.response.settle.after", marks=pytest.mark.soak),
         "channel.send.after",

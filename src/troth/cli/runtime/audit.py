@@ -9,36 +9,32 @@ from typing import TYPE_CHECKING, Any
 from troth.cli.command import Command, Example
 from troth.cli.exit import Exit
 from troth.cli.pipe import say, say_json
-from troth.cli.stores import VARIABLE, add_store, store_path
-from troth.errors import MisuseError
+from troth.cli.stores import add_store, no_such_store, store_of
+from troth.cli.verbs import add_verbs
 
 if TYPE_CHECKING:
-    from troth.runtime.store import SqliteStore
-    from troth.runtime.store.session_rows import AuditRow
+    from troth.runtime.store import Store
+    from troth.runtime.store.rows.sessions import AuditRow
 
 __all__ = ["COMMAND"]
 
-Verb = Callable[["SqliteStore", argparse.Namespace], int]
+Verb = Callable[["Store", argparse.Namespace], int]
 _PAGE = 1000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verbs of `troth audit`, each with its own arguments."""
-    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
-    for name, (says, declare, _) in _VERBS.items():
-        verb = verbs.add_parser(name, help=says, description=f"{says[0].upper()}{says[1:]}.", allow_abbrev=False)
-        declare(verb)
-        add_store(verb)
+    add_verbs(parser, _VERBS, add_store)
 
 
 def run(args: argparse.Namespace) -> int:
     """Do what the verb says. Nothing is written, and no key is made."""
-    from troth.runtime.store import SqliteStore
+    from troth.runtime.store import open_store
 
-    path = store_path(args)
-    if not path.exists():
-        raise MisuseError(f"There is no store {str(path)!r}. `--store FILE` or {VARIABLE} names another.")
-    with SqliteStore(path) as store:
+    where = store_of(args)
+    if (missing := no_such_store(where)) is not None:
+        raise missing
+    with open_store(where) as store:
         return _VERBS[args.verb][2](store, args)
 
 
@@ -47,7 +43,7 @@ def _declare_entries(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--after", type=int, default=0, metavar="N", help="only entries that follow number N")
 
 
-def _entries(store: "SqliteStore", args: argparse.Namespace) -> Iterator["AuditRow"]:
+def _entries(store: "Store", args: argparse.Namespace) -> Iterator["AuditRow"]:
     after: int = args.after
     while page := store.read_sessions(
         lambda rows, after=after: rows.audit(after=after, limit=_PAGE, session=args.session)  # type: ignore[misc]
@@ -61,7 +57,7 @@ def _json(row: "AuditRow") -> dict[str, Any]:
     return {**fields, "data": json.loads(row.data), "digest": row.digest.hex(), "mac": row.mac.hex()}
 
 
-def _show(store: "SqliteStore", args: argparse.Namespace) -> int:
+def _show(store: "Store", args: argparse.Namespace) -> int:
     if args.json:
         say_json([_json(row) for row in _entries(store, args)])
         return Exit.CLEAN
@@ -82,7 +78,7 @@ def _declare_verify(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _verify(store: "SqliteStore", args: argparse.Namespace) -> int:
+def _verify(store: "Store", args: argparse.Namespace) -> int:
     from troth.runtime.sessions.audit.anchor import Anchor
     from troth.runtime.sessions.audit.key import find_key
     from troth.runtime.sessions.audit.verify import verify_trail
@@ -109,7 +105,7 @@ def _declare_export(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--jsonl", action="store_true", help="one entry a line, instead of one list")
 
 
-def _export(store: "SqliteStore", args: argparse.Namespace) -> int:
+def _export(store: "Store", args: argparse.Namespace) -> int:
     if args.jsonl:
         for row in _entries(store, args):
             if not say([json.dumps(_json(row))]):

@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import inspect
+import os
 import queue
 import signal
 import sys
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from troth.cli.command import Command, Example
 from troth.cli.exit import Exit
 from troth.cli.pipe import say, say_json
-from troth.cli.stores import add_store, store_path
+from troth.cli.stores import add_store, store_of
 from troth.errors import MisuseError, TrothError
 
 if TYPE_CHECKING:
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 __all__ = ["COMMAND"]
 
 _END, _CTRL_C = object(), object()
+_CLEAR_LINE = (
+    "\r" if os.environ.get("TERM", "dumb") == "dumb" else "\r\x1b[K"
+)  # of the prompt, before something arrives
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
     from troth.runtime.channels import bind
 
     source = _find(args.agent)
-    with Runtime(store_path(args), in_process=False) as runtime:
+    with Runtime(store_of(args), in_process=False) as runtime:
         screen = _Screen(is_json=args.json)
         conversation_id = args.conversation or f"c-{uuid.uuid4().hex[:12]}"
         agent = _agent(source, args.agent, runtime)
@@ -121,8 +125,10 @@ class _Screen:
             sys.stdout.write("> ")
             sys.stdout.flush()
 
-    def heard(self) -> None:
+    def heard(self, *, is_typed: bool) -> None:
         with self._lock:
+            if self._is_asking and self._is_terminal and not is_typed:
+                sys.stdout.write(_CLEAR_LINE)  # the prompt that nobody has answered
             self._is_asking = False
 
     def event(self, event: "Event") -> None:
@@ -136,7 +142,9 @@ class _Screen:
                 say_json({"role": role, "text": text, **more}, indent=None)
                 return
             mark = {"assistant": "", "delivery": "* ", "problem": "! "}[role]
-            say([f"{chr(13) if self._is_asking and self._is_terminal else ''}{mark}{text}"])
+            if self._is_asking and self._is_terminal:
+                sys.stdout.write(_CLEAR_LINE)
+            say([f"{mark}{text}"])
             self._prompt()
 
 
@@ -148,13 +156,20 @@ class _Talk:
         self._screen = screen
         self._inbound: queue.SimpleQueue[object] = queue.SimpleQueue()
         events = conversation.events()
-        self._shown_ids = {event.payload.get("id") for event in events if event.kind == "agent.delivery"}
+        self._logged_ids = {event.payload.get("id") for event in events if event.kind == "agent.delivery"}
+        self._shown_ids: set[str] = set()
 
     def arrived(self, delivery: "Delivery") -> str:
-        """For the channel: put a delivery into the talk; answers where it stands. Once for each id."""
-        if delivery.id not in self._shown_ids:
+        """For the channel: put a delivery into the talk; answers where it stands. Once for each id.
+
+        One that is in the log already, and is sent all the same, was put there by a program that died before it could
+        say so: nobody may have seen it, so it is shown here, too.
+        """
+        if delivery.id not in self._logged_ids:
             entry = ("agent.delivery", {"id": delivery.id, "promise": delivery.promise, "kind": delivery.kind})
             self._conversation.send(delivery.text, role="system", with_events=[entry])
+            self._logged_ids.add(delivery.id)
+        if delivery.id not in self._shown_ids:
             self._shown_ids.add(delivery.id)
             self._screen.show("delivery", delivery.text, id=delivery.id)
             self._inbound.put(delivery)
@@ -168,7 +183,7 @@ class _Talk:
             while True:
                 self._screen.ask()
                 inbound = self._inbound.get()
-                self._screen.heard()
+                self._screen.heard(is_typed=isinstance(inbound, str) or inbound is _END)
                 if inbound is _END:
                     return
                 if inbound is _CTRL_C:

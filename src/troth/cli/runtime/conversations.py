@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from troth.cli.command import Command, Example
 from troth.cli.exit import Exit
+from troth.cli.html_output import add_html, write_page
+from troth.cli.paging import add_page, check_page, following
 from troth.cli.pipe import say, say_json, warn
 from troth.cli.stores import add_app, add_store, looked_into
 from troth.cli.terminal import Style, output_width
+from troth.cli.verbs import add_verbs
 from troth.errors import MisuseError
 
 if TYPE_CHECKING:
@@ -20,18 +23,13 @@ if TYPE_CHECKING:
 __all__ = ["COMMAND"]
 
 Verb = Callable[["Runtime", argparse.Namespace], int]
-_MANY = 2000  # conversations among which one is looked for by the beginning of its id
+_MANY = 1000  # conversations among which one is looked for by the beginning of its id
 _COLORS = {"finished": "green", "failed": "red", "running": "blue"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verbs of `troth conversations`, each with its own arguments."""
-    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
-    for name, (says, declare, _) in _VERBS.items():
-        verb = verbs.add_parser(name, help=says, description=f"{says[0].upper()}{says[1:]}.", allow_abbrev=False)
-        declare(verb)
-        add_store(verb)
-        add_app(verb)
+    add_verbs(parser, _VERBS, add_store, add_app)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -41,23 +39,22 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _declare_list(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--limit", type=int, default=20, metavar="N", help="show the N most recently active (default: 20)"
-    )
+    parser.add_argument("--state", metavar="STATE", help="only those in this state, as in `failed` or `running`")
+    add_page(parser, "conversations, the most recently active first")
 
 
 def _list(runtime: "Runtime", args: argparse.Namespace) -> int:
-    from troth.runtime.conversations.transcript import Transcript, recent_conversations
+    from troth.runtime.conversations.transcript import Transcript, read_conversations
     from troth.runtime.workflows.render.words import at
 
-    if args.limit < 1:
-        raise MisuseError(f"`--limit {args.limit}` would list nothing; give 1 or more.")
-    recent = recent_conversations(runtime.store, args.limit)
-    sound = [talk for talk in recent if isinstance(talk, Transcript)]
+    check_page(args)
+    page = runtime.lists.conversations(state=args.state, cursor=args.before, limit=args.limit)
+    talks = read_conversations(runtime.store, [item.id for item in page])
+    sound = [talk for talk in talks if isinstance(talk, Transcript)]
     if args.json:
         say_json([_as_json(talk, whole=False) for talk in sound])
-    elif not recent:
-        say(["no conversations yet"])
+    elif not talks:
+        say(["no conversations yet" if args.state is None else f"no conversations are {args.state}"])
     else:
         paint = Style(sys.stdout)
         wide = max((len(talk.id) for talk in sound), default=0)
@@ -65,14 +62,18 @@ def _list(runtime: "Runtime", args: argparse.Namespace) -> int:
             f"{talk.id:<{wide}}  {_state(talk, paint, 11)}  {at(talk.last_at)}  {_counts(talk)}  {talk.agent}".rstrip()
             for talk in sound
         )
-    for damage in recent:
+    for damage in talks:
         if not isinstance(damage, Transcript):
             warn(str(damage))
-    return Exit.CLEAN if len(sound) == len(recent) else Exit.FOUND
+    more = following(args, "troth conversations list", page.next)
+    if more is not None:
+        warn(f"There are more: {more}")
+    return Exit.CLEAN if len(sound) == len(talks) else Exit.FOUND
 
 
 def _declare_show(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("conversation", metavar="ID", help="the conversation: its id, the beginning of it, or `last`")
+    add_html(parser)
 
 
 def _show(runtime: "Runtime", args: argparse.Namespace) -> int:
@@ -83,6 +84,11 @@ def _show(runtime: "Runtime", args: argparse.Namespace) -> int:
     talk = _find(runtime, args.conversation)
     if args.json:
         say_json(_as_json(talk, whole=True))
+        return Exit.CLEAN
+    if args.html:
+        from troth.runtime.workflows.render.record_files import conversation_file
+
+        write_page(args.html, conversation_file(_as_json(talk, whole=True)))
         return Exit.CLEAN
     talk = printable(talk)
     paint = Style(sys.stdout)
@@ -99,14 +105,15 @@ def _show(runtime: "Runtime", args: argparse.Namespace) -> int:
 
 def _find(runtime: "Runtime", word: str) -> "Transcript":
     """The conversation that is meant: of that id, the only one whose id begins so, or the one that was last active."""
-    from troth.runtime.conversations.transcript import PREFIX, read_transcript
+    from troth.runtime.conversations.transcript import read_transcript
     from troth.runtime.workflows.document.problems import did_you_mean
 
     store = runtime.store
     talk = read_transcript(store, word)
     if talk is not None:
         return talk
-    ids = [stream.removeprefix(PREFIX) for stream in store.recent_streams(PREFIX, 1 if word == "last" else _MANY)]
+    newest = runtime.lists.conversations(limit=1 if word == "last" else _MANY)
+    ids = [item.id for item in newest]
     begins = ids if word == "last" else [talk_id for talk_id in ids if talk_id.startswith(word)]
     if len(begins) > 1:
         raise MisuseError(
@@ -153,6 +160,7 @@ COMMAND = Command(
         Example("troth conversations list", "those that were last active, with their states in words"),
         Example("troth conversations show last", "what was said, which tools were called, and what they answered"),
         Example("troth conversations show last --json", "the same for a machine"),
+        Example("troth conversations show last --html talk.html", "the same as a page that needs nothing else"),
     ),
     add_arguments=add_arguments,
     run=run,

@@ -67,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the files; nothing that is there already is touched."""
-    from troth.runtime.store.folder import FOLDER, hide_from_git
+    from troth.runtime.store.sqlite.folder import FOLDER, hide_from_git
     from troth.runtime.workflows.document.json_schema import FILE, published
 
     folder = Path(args.folder)

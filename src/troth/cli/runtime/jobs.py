@@ -11,6 +11,7 @@ from troth.cli.command import Command, Example
 from troth.cli.exit import Exit
 from troth.cli.pipe import say, say_bytes, say_json
 from troth.cli.stores import add_store, existing
+from troth.cli.verbs import add_verbs
 from troth.errors import MisuseError
 
 if TYPE_CHECKING:
@@ -25,11 +26,7 @@ _PIECE = 1 << 16
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verbs of `troth jobs`, each with its own arguments."""
-    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
-    for name, (says, declare, _) in _VERBS.items():
-        verb = verbs.add_parser(name, help=says, description=f"{says[0].upper()}{says[1:]}.", allow_abbrev=False)
-        declare(verb)
-        add_store(verb)
+    add_verbs(parser, _VERBS, add_store)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -82,7 +79,8 @@ def _tell(record: "JobRecord", args: argparse.Namespace) -> int:
     if record.pid is not None and not record.is_over:
         lines.append(f"  process  {record.pid}")
     if record.watch:
-        lines.append(f"  watch    {', '.join(map(repr, record.watch))}: {record.hits} lines so far")
+        count = "1 line" if record.hits == 1 else f"{record.hits} lines"
+        lines.append(f"  watch    {', '.join(map(repr, record.watch))}: {count} so far")
     say([*lines, f"  output   {record.output_bytes} bytes in {record.output_file}"])
     return Exit.CLEAN
 

@@ -7,27 +7,28 @@ from typing import TYPE_CHECKING, Any
 
 from troth.cli.command import Command, Example
 from troth.cli.exit import Exit
-from troth.cli.pipe import say, say_json
+from troth.cli.html_output import add_html, write_page
+from troth.cli.paging import add_page, check_page, following
+from troth.cli.pipe import say, say_json, warn
 from troth.cli.stores import add_store, existing
+from troth.cli.verbs import add_verbs
 from troth.errors import MisuseError
 
 if TYPE_CHECKING:
     from troth.runtime.assemble import Runtime
+    from troth.runtime.store.list_records import DeliveryItem
     from troth.runtime.store.promise_records import DeliveryRecord
 
 __all__ = ["COMMAND"]
 
 Verb = Callable[["Runtime", argparse.Namespace], int]
 _STATES = ("due", "leased", "stored", "delivered", "expired", "dead")
+_OWED_OR_DEAD = ("due", "leased", "stored", "dead")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verbs of `troth outbox`, each with its own arguments."""
-    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
-    for name, (says, declare, _) in _VERBS.items():
-        verb = verbs.add_parser(name, help=says, description=f"{says[0].upper()}{says[1:]}.", allow_abbrev=False)
-        declare(verb)
-        add_store(verb)
+    add_verbs(parser, _VERBS, add_store)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -39,11 +40,16 @@ def run(args: argparse.Namespace) -> int:
 def _declare_list(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--state", metavar="STATE", help=f"only deliveries in this state: {', '.join(_STATES)}")
     parser.add_argument("--session", metavar="ID", help="only deliveries of this session")
-    parser.add_argument("--limit", type=int, default=100, metavar="N", help="the oldest N deliveries (default: 100)")
+    add_page(parser, "deliveries, those of the newest promises first", limit=100)
 
 
 def _declare_delivery(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("delivery", metavar="ID", help="the delivery, or the promise whose end it tells")
+
+
+def _declare_show(parser: argparse.ArgumentParser) -> None:
+    _declare_delivery(parser)
+    add_html(parser)
 
 
 def _declare_replay(parser: argparse.ArgumentParser) -> None:
@@ -52,28 +58,45 @@ def _declare_replay(parser: argparse.ArgumentParser) -> None:
 
 
 def _list(runtime: "Runtime", args: argparse.Namespace) -> int:
-    from troth.runtime.store.promise_records import DeliveryState
-
     if args.state is not None and args.state not in _STATES:
         raise MisuseError(f"There is no state {args.state!r} of a delivery. There are {', '.join(_STATES)}.")
-    if args.limit < 1:
-        raise MisuseError(f"`--limit {args.limit}` would list nothing; give 1 or more.")
-    states = None if args.state is None else [DeliveryState(args.state)]
-    records = runtime.outbox.list(states=states, session=args.session, limit=args.limit)
+    check_page(args)
+    states = _OWED_OR_DEAD if args.state is None else (args.state,)
+    page = runtime.lists.deliveries(state=states, session=args.session, cursor=args.before, limit=args.limit)
     counts = runtime.outbox.counts()
+    more = following(args, "troth outbox list", page.next)
     if args.json:
         incidents = [
             {"number": incident.number, "kind": incident.kind, "at": incident.at, **incident.details}
             for incident in runtime.outbox.incidents()
         ]
         say_json(
-            {"deliveries": [_as_json(record) for record in records], "counts": counts._asdict(), "incidents": incidents}
+            {
+                "deliveries": [_as_json(item) for item in page],
+                "next": page.next,
+                "counts": counts._asdict(),
+                "incidents": incidents,
+            }
         )
         return Exit.CLEAN
-    say([_line(record) for record in records] or ["Nothing is owed."])
+    say([_line(item) for item in page] or [_nothing(args, counts.stored)])
     ends = f"{counts.delivered} delivered + {counts.stored} stored + {counts.expired} expired + {counts.dead} dead"
     say([f"{counts.promised} promised = {ends}"])
+    if more is not None:
+        warn(f"There are more: {more}")
     return Exit.CLEAN
+
+
+def _nothing(args: argparse.Namespace, owed: int) -> str:
+    """Why the list is empty: what is owed may be asked for in another way, or belong to work that is not over."""
+    if args.state is not None or args.session is not None or args.before is not None:
+        return "There is no such delivery."
+    if owed:
+        open_promises = (
+            "1 promise is open: its result is" if owed == 1 else f"{owed} promises are open: their results are"
+        )
+        return f"Nothing waits to be delivered yet. {open_promises} owed as soon as the work has ended."
+    return "Nothing is owed."
 
 
 def _find(runtime: "Runtime", word: str) -> "DeliveryRecord":
@@ -89,8 +112,22 @@ def _find(runtime: "Runtime", word: str) -> "DeliveryRecord":
 def _show(runtime: "Runtime", args: argparse.Namespace) -> int:
     record = _find(runtime, args.delivery)
     delivery = runtime.outbox.read(record.id)
+    promise = runtime.store.promises.find(record.promise)
+    whole = {
+        **_as_json(record),
+        "title": "" if promise is None else promise.title,
+        "work": "" if promise is None else promise.work,
+        "meant_for": None if promise is None else promise.channel,
+        "text": delivery.text,
+        "data": delivery.data,
+    }
     if args.json:
-        say_json({**_as_json(record), "text": delivery.text, "data": delivery.data})
+        say_json(whole)
+        return Exit.CLEAN
+    if args.html:
+        from troth.runtime.workflows.render.record_files import delivery_file
+
+        write_page(args.html, delivery_file(whole))
         return Exit.CLEAN
     lines = [_line(record), f"  promise  {record.promise}", f"  age      {delivery.age:.0f} s"]
     if record.problem:
@@ -121,12 +158,12 @@ def _confirm(runtime: "Runtime", delivery: str, args: argparse.Namespace, says: 
     return Exit.CLEAN
 
 
-def _as_json(record: "DeliveryRecord") -> dict[str, Any]:
+def _as_json(record: "DeliveryRecord | DeliveryItem") -> dict[str, Any]:
     names = ("id", "promise", "session", "kind", "count", "state", "channel", "attempt", "due_at", "receipt", "problem")
     return {name: getattr(record, name) for name in (*names, "created_at", "finished_at")}
 
 
-def _line(record: "DeliveryRecord") -> str:
+def _line(record: "DeliveryRecord | DeliveryItem") -> str:
     moment = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(record.created_at))
     tried = f", tried {record.attempt} times" if record.attempt > 1 else ""
     return f"{record.id}  {record.state}{tried}  session {record.session}  via {record.channel or '-'}  {moment}"
@@ -134,7 +171,7 @@ def _line(record: "DeliveryRecord") -> str:
 
 _VERBS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], Verb]] = {
     "list": ("list what is owed, and what was given up", _declare_list, _list),
-    "show": ("show one delivery, with what it tells", _declare_delivery, _show),
+    "show": ("show one delivery, with what it tells", _declare_show, _show),
     "replay": ("owe a dead or delivered delivery once more", _declare_replay, _replay),
     "ack": ("say that a delivery reached its receiver", _declare_delivery, _ack),
 }
@@ -145,6 +182,7 @@ COMMAND = Command(
     examples=(
         Example("troth outbox list", "what is owed, and what was given up, with the counts"),
         Example("troth outbox list --state dead --json", "what was given up, for a machine"),
+        Example("troth outbox show ID --html delivery.html", "one delivery as a page that needs nothing else"),
     ),
     add_arguments=add_arguments,
     run=run,

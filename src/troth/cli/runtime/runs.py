@@ -5,16 +5,18 @@ import getpass
 import json
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from troth.cli.command import Command, Example
 from troth.cli.exit import Exit
+from troth.cli.html_output import add_html, write_page
+from troth.cli.paging import add_page, check_page, following, moment_of
 from troth.cli.pipe import kept_for_json, say, say_json, warn
 from troth.cli.runtime.live import watched
 from troth.cli.runtime.run import going_on, show_outcome
 from troth.cli.stores import add_app, add_run, add_store, existing, find_run, looked_into, options_of
 from troth.cli.terminal import Style, output_width
+from troth.cli.verbs import add_verbs
 from troth.errors import MisuseError
 
 if TYPE_CHECKING:
@@ -30,12 +32,7 @@ _LOOKS = ("list", "show", "replay", "diff")  # verbs that write nothing
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verbs of `troth runs`, each with its own arguments."""
-    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
-    for name, (says, declare, _) in _VERBS.items():
-        verb = verbs.add_parser(name, help=says, description=f"{says[0].upper()}{says[1:]}.", allow_abbrev=False)
-        declare(verb)
-        add_store(verb)
-        add_app(verb)
+    add_verbs(parser, _VERBS, add_store, add_app)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -48,40 +45,50 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _declare_list(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--limit", type=int, default=20, metavar="N", help="the newest N runs (default: 20)")
+    add_page(parser, "runs, the newest first")
     parser.add_argument("--state", metavar="STATE", help="only runs in this state, as in `failed` or `rolled back`")
+    parser.add_argument("--workflow", metavar="NAME", help="only runs of this workflow")
+    parser.add_argument("--session", metavar="ID", help="only runs that were begun in this governed session")
+    parser.add_argument("--since", metavar="WHEN", help="only runs begun since then: a date, a time, or `2h` ago")
+    parser.add_argument("--until", metavar="WHEN", help="only runs begun before then")
+    parser.add_argument("--text", metavar="TEXT", help="only runs with this in their id, name or error")
 
 
 def _list(runtime: "Runtime", args: argparse.Namespace) -> int:
-    from troth.runtime.conversations.transcript import PREFIX as CONVERSATIONS
-    from troth.runtime.workflows.document.problems import did_you_mean
     from troth.runtime.workflows.record.report import RunWord
     from troth.runtime.workflows.record.report_json import as_json
     from troth.runtime.workflows.render.text import table
 
-    words = [str(word) for word in RunWord]
-    if args.state is not None and args.state not in words:
-        advice = did_you_mean(args.state, words, kind="state")
-        raise MisuseError(f"There is no state {args.state!r} that a run can be in. {advice}")
-    if args.limit < 1:
-        raise MisuseError(f"`--limit {args.limit}` would list nothing; give 1 or more.")
-    reports = runtime.runs(limit=args.limit, state=args.state)
+    check_page(args)
+    page = runtime.run_page(
+        state=args.state,
+        workflow=args.workflow,
+        session=args.session,
+        since=moment_of("since", args.since),
+        until=moment_of("until", args.until),
+        text=args.text,
+        cursor=args.before,
+        limit=args.limit,
+    )
+    reports, more = page.items, following(args, "troth runs list", page.next)
     if args.json:
         say_json([as_json(report, options_of(args)) for report in reports])
-    else:
+    elif reports or page.next is None:
         say([table(reports, width=output_width(), paint=Style(sys.stdout))])
-        if not reports and args.state is None and runtime.store.recent_streams(CONVERSATIONS, 1):
+        if not reports and args.state is None and runtime.lists.conversations(limit=1).items:
             say([f"There are conversations: `troth conversations list{options_of(args)}` shows them."])
     damaged = [report for report in reports if report.state is RunWord.DAMAGED]
     for report in damaged:
         warn(f"{report.id}: {report.error.message if report.error else report.state}")
+    if more is not None:
+        warn(f"There are more: {more}")
     return Exit.FOUND if damaged else Exit.CLEAN
 
 
 def _declare_show(parser: argparse.ArgumentParser) -> None:
     add_run(parser)
     form = parser.add_mutually_exclusive_group()
-    form.add_argument("--html", metavar="FILE", help="write a self-contained HTML page; `-` prints it")
+    add_html(form)
     form.add_argument("--mermaid", action="store_true", help="print the graph as a Mermaid flowchart")
     form.add_argument("--follow", action="store_true", help="print what happens in it as it happens, until it is over")
 
@@ -104,25 +111,11 @@ def _show(runtime: "Runtime", args: argparse.Namespace) -> int:
         say_json(as_json(report, options_of(args)))
     elif args.mermaid:
         say([mermaid(report)])
-    elif args.html == "-":
-        if hasattr(sys.stdout, "reconfigure"):
-            sys.stdout.reconfigure(encoding="utf-8")  # as the page itself says
-        say([page(report, options_of(args))])
     elif args.html:
-        _write_page(args.html, page(report, options_of(args)))
-        say([f"wrote {args.html}"])
+        write_page(args.html, page(report, options_of(args)))
     else:
         say([draw(report, width=output_width(), paint=Style(sys.stdout), options=options_of(args))])
     return Exit.CLEAN
-
-
-def _write_page(name: str, text: str) -> None:
-    try:
-        Path(name).write_text(text, encoding="utf-8", errors="backslashreplace")
-    except OSError as problem:
-        raise MisuseError(
-            f"The page cannot be written to {name!r}: {problem.strerror}. Name another file; `--html -` prints it."
-        ) from None
 
 
 # ---- going on
@@ -323,12 +316,13 @@ COMMAND = Command(
     description="Looks at the runs that a store keeps, and goes on with them.",
     examples=(
         Example("troth runs list", "the newest runs, with their states in words"),
+        Example("troth runs list --workflow order --state failed --since 2h", "failed in the last two hours"),
         Example("troth runs show last", "the newest run: steps, attempts, timeline"),
         Example("troth runs show last --html run.html", "the same as a page that needs nothing else"),
         Example("troth runs resume last", "go on from the step that failed"),
         Example("troth runs approve last --note 'fine with me'", "answer its question and go on"),
         Example("troth runs resume last --budget tokens=5000", "go on with a larger budget"),
-        Example("troth runs diff last --from charge --to ship", "what one run's state has more after the second step"),
+        Example("troth runs diff last --from charge --to ship", "what the second of two steps added to a run's state"),
         Example("troth runs show last --follow", "what happens in it, as it happens"),
         Example("troth runs fork last --from ship", "a new run, done anew from one step on"),
     ),

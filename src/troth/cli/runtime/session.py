@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 
 from troth.cli.command import Command, Example
 from troth.cli.exit import Exit
-from troth.cli.pipe import say, say_json
-from troth.cli.stores import VARIABLE, add_store, find_value, store_path
+from troth.cli.html_output import add_html, write_page
+from troth.cli.paging import add_page, check_page, following
+from troth.cli.pipe import say, say_json, warn
+from troth.cli.stores import add_store, find_value, no_such_store, store_of
+from troth.cli.verbs import add_verbs
 from troth.errors import MisuseError
 
 if TYPE_CHECKING:
@@ -21,26 +24,18 @@ Verb = Callable[["Hypervisor", argparse.Namespace], int]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verbs of `troth session`, each with its own arguments."""
-    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
-    for name, (says, declare, _) in _VERBS.items():
-        verb = verbs.add_parser(name, help=says, description=f"{says[0].upper()}{says[1:]}.", allow_abbrev=False)
-        declare(verb)
-        add_store(verb)
-        if name == "try":
-            verb.add_argument("--on", dest="store", metavar="FILE", help="the same as `--store`")
+    parsers = add_verbs(parser, _VERBS, add_store)
+    parsers["try"].add_argument("--on", dest="store", metavar="FILE", help="the same as `--store`")
 
 
 def governed(args: argparse.Namespace) -> "Hypervisor":
     """A hypervisor on a file that has to be there already."""
     from troth.runtime.sessions import Hypervisor
 
-    path = store_path(args)
-    if not path.exists():
-        raise MisuseError(
-            f"There is no store {str(path)!r}, so there are no sessions to look at.\n"
-            f"`--store FILE` or {VARIABLE} names another."
-        )
-    return Hypervisor(path, recover=False)  # a command does what it was asked for, and leaves the rest alone
+    store = store_of(args)
+    if (missing := no_such_store(store, ", so there are no sessions to look at")) is not None:
+        raise missing
+    return Hypervisor(store, recover=False)  # a command does what it was asked for, and leaves the rest alone
 
 
 def run(args: argparse.Namespace) -> int:
@@ -50,14 +45,20 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _declare_list(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--limit", type=int, default=20, metavar="N", help="the newest N sessions (default: 20)")
+    add_page(parser, "sessions, the newest first")
     parser.add_argument(
         "--state", metavar="STATE", help="only those in this state (default: all that are not archived)"
     )
 
 
 def _list(hypervisor: "Hypervisor", args: argparse.Namespace) -> int:
-    sessions = hypervisor.sessions(args.state, limit=args.limit)
+    from troth.runtime.lists import words_of
+    from troth.runtime.sessions.state import SessionState
+
+    check_page(args)
+    states = words_of(SessionState, args.state, "session") or {state.value for state in SessionState} - {"archived"}
+    page = hypervisor.store.lists.sessions(states=states, cursor=args.before, limit=args.limit)
+    sessions = [session for item in page if (session := hypervisor.get(item.id)) is not None]
     if args.json:
         say_json([session.to_json() for session in sessions])
     elif not sessions:
@@ -69,11 +70,19 @@ def _list(hypervisor: "Hypervisor", args: argparse.Namespace) -> int:
                 for session in sessions
             ]
         )
+    more = following(args, "troth session list", page.next)
+    if more is not None:
+        warn(f"There are more: {more}")
     return Exit.CLEAN
 
 
 def _declare_one(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("session", metavar="ID", help="the session's id")
+
+
+def _declare_show(parser: argparse.ArgumentParser) -> None:
+    _declare_one(parser)
+    add_html(parser)
 
 
 def _session_of(hypervisor: "Hypervisor", session_id: str) -> "Session":
@@ -86,9 +95,16 @@ def _session_of(hypervisor: "Hypervisor", session_id: str) -> "Session":
 
 
 def _show(hypervisor: "Hypervisor", args: argparse.Namespace) -> int:
+    from troth.runtime.sessions.details import session_details
+
     session = _session_of(hypervisor, args.session)
     if args.json:
-        say_json(session.to_json())
+        say_json(session_details(hypervisor.store, session))
+        return Exit.CLEAN
+    if args.html:
+        from troth.runtime.workflows.render.record_files import session_file
+
+        write_page(args.html, session_file(session_details(hypervisor.store, session)))
         return Exit.CLEAN
     lines = [f"session {session.id}: {session.state.value}, created by {session.creator}"]
     if session.reason:
@@ -193,7 +209,7 @@ def _declare_try(parser: argparse.ArgumentParser) -> None:
 
 
 def _try(hypervisor: "Hypervisor", args: argparse.Namespace) -> int:
-    from troth.runtime.sessions.rehearsal import rehearse
+    from troth.runtime.sessions.policy.rehearsal import rehearse
 
     rehearsal = rehearse(hypervisor.store, find_value(args.policy, "policy"), args.session)
     if args.json:
@@ -210,7 +226,7 @@ def _try(hypervisor: "Hypervisor", args: argparse.Namespace) -> int:
 
 _VERBS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], Verb]] = {
     "list": ("list sessions, the newest first", _declare_list, _list),
-    "show": ("show one session and its members", _declare_one, _show),
+    "show": ("show one session and its members", _declare_show, _show),
     "kill": ("kill an agent: revoke its membership, stop it, undo what it had open", _declare_kill, _kill),
     "terminate": (
         "end a session: cancel and undo what is open, and verify the audit trail",
@@ -227,6 +243,7 @@ COMMAND = Command(
     description="Look at governed sessions, and stop them or their agents, also those of a running program.",
     examples=[
         Example("troth session list", "the sessions that are not over"),
+        Example("troth session show SESSION --html session.html", "one session as a page that needs nothing else"),
         Example("troth session kill SESSION AGENT", "revoke a membership, and stop the agent"),
         Example("troth session try rules:POLICY", "which recorded acts a policy would not have allowed"),
     ],

@@ -81,7 +81,7 @@ def _stopping() -> Iterator[_Stop]:
 def _work(runtime: "Runtime", args: argparse.Namespace, stop: _Stop) -> None:
     worker = runtime.worker()
     if not args.json and not args.once:
-        sys.stderr.write(f"Carrying on runs of {str(runtime.store.path)!r}. Ctrl-C ends the worker.\n")
+        sys.stderr.write(f"Carrying on runs of {runtime.store.name!r}. Ctrl-C ends the worker.\n")
     is_first = True
     busy_at = time.monotonic()
     while not stop.event.is_set():

@@ -26,7 +26,7 @@ _ENDS: Mapping[str, State] = {"finished": "completed", "failed": "failed", "paus
 class Happening:
     """One thing that happens to an answer. `index` counts its texts from 0."""
 
-    what: Literal["created", "begun", "text begun", "text", "text done", "over"]
+    kind: Literal["created", "begun", "text begun", "text", "text done", "over"]
     index: int = 0
     text: str = ""
 

@@ -7,13 +7,14 @@ server on the store if this one dies.
 import asyncio
 import json
 import logging
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from troth.bridge import call
 from troth.runtime.promises.promises import WorkKind
 from troth.runtime.store import Transaction, commit_point
 from troth.runtime.store.promise_records import PromiseState
-from troth.server.access import Caller
+from troth.server.access.scopes import Caller
 from troth.server.openai_api.answer import Answer
 from troth.server.openai_api.talk import ClosingError, Talk, follow
 
@@ -24,7 +25,6 @@ __all__ = ["RESPONSE", "BackgroundResponses", "talk_of"]
 
 log = logging.getLogger("troth.server")
 
-PROMISE = commit_point("server.response.promise", "that a response will be told, before its agent begins")
 SETTLE = commit_point("server.response.settle", "the end of a response, and the delivery that tells of it")
 
 RESPONSE = "response"
@@ -40,11 +40,11 @@ _STATES = {
 
 async def talk_of(context: "ServerContext", response_id: str) -> Talk | None:
     """Where a response is answered; nothing if there is none of that id."""
-    found = await call(context.store.read_server, lambda rows: rows.belonging(RESPONSE, response_id))
-    if found is None:
+    belonging = await call(context.store.read_server, lambda rows: rows.belonging(RESPONSE, response_id))
+    if belonging is None:
         return None
-    about = found.details
-    caller = Caller(found.owner, frozenset())
+    about = belonging.details
+    caller = Caller(belonging.owner, frozenset())
     return Talk(context, caller, about["model"], about["conversation"], response_id, about["after"])
 
 
@@ -72,8 +72,8 @@ class BackgroundResponses:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def promise(self, talk: Talk) -> None:
-        """Write down that the response will be told; once, however often it is asked for."""
+    def promise(self, talk: Talk) -> Callable[[Transaction], None]:
+        """What writes down that the response will be told; once, however often it is asked for. Then `watch` it."""
         promises = self._context.runtime.promises
         with talk.session():
             binding = promises.binding_for("must")
@@ -85,8 +85,7 @@ class BackgroundResponses:
                     tx, RESPONSE, talk.answer_id, talk.agent, promise_id=talk.answer_id, binding=binding
                 )
 
-        await self._context.store.acommit(PROMISE, work)
-        self._watch(talk.answer_id)
+        return work
 
     def _cancel(self, response_id: str) -> None:
         """For whoever cancels the promise, on any thread."""
@@ -104,12 +103,13 @@ class BackgroundResponses:
         while True:
             try:
                 for response_id in await call(self._context.store.promises.open_subjects, RESPONSE):
-                    self._watch(response_id)
+                    self.watch(response_id)
             except Exception:
                 log.exception("The look for open responses failed; it is tried again.")
             await asyncio.sleep(_LOOK)
 
-    def _watch(self, response_id: str) -> None:
+    def watch(self, response_id: str) -> None:
+        """Tell of the end of a response that was promised."""
         if response_id not in self._watched:
             task = asyncio.create_task(self._tell(response_id), name=f"troth-response-{response_id}")
             self._watched[response_id] = task

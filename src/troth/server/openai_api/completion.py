@@ -6,7 +6,7 @@ from typing import Any
 
 from troth.server.errors import ApiError, body_of
 from troth.server.openai_api.answer import Answer, Happening
-from troth.server.streams import frame
+from troth.server.streams.sse import frame
 
 __all__ = ["DONE", "ChunkWriter", "completion", "error_frame", "failure_of"]
 
@@ -25,8 +25,8 @@ def failure_of(answer: Answer) -> ApiError:
             advice="The conversation's log tells more. A repetition of this request is answered alike.",
             headers=headers,
         )
-    what = "was cancelled" if answer.state == "cancelled" else "was stopped before its end"
-    return ApiError(409, "agent_stopped", f"The agent's turn {what}.", headers=headers)
+    ending = "was cancelled" if answer.state == "cancelled" else "was stopped before its end"
+    return ApiError(409, "agent_stopped", f"The agent's turn {ending}.", headers=headers)
 
 
 def usage(answer: Answer) -> dict[str, int]:
@@ -72,7 +72,7 @@ class ChunkWriter:
 
     def frames(self, happening: Happening) -> Iterator[bytes]:
         """What is sent of one happening."""
-        match happening.what:
+        match happening.kind:
             case "created":
                 yield self._chunk({"role": "assistant", "content": "", "refusal": None})
             case "text begun" if happening.index:

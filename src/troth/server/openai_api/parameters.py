@@ -72,8 +72,8 @@ def check_extra(extra: Mapping[str, Any] | None, own: Mapping[str, tuple[tuple[A
     for name, value in (extra or {}).items():
         if value is None or name in _HINTS:
             continue
-        known = own.get(name) or _REFUSED.get(name)
-        if known is None:
+        rule = own.get(name) or _REFUSED.get(name)
+        if rule is None:
             raise ApiError(
                 400,
                 "unknown_field",
@@ -81,7 +81,7 @@ def check_extra(extra: Mapping[str, Any] | None, own: Mapping[str, tuple[tuple[A
                 param=name,
                 advice="Leave it out. What a field promises and nobody keeps is refused, not ignored.",
             )
-        harmless, why = known
-        if not any(value == one and type(value) is type(one) for one in harmless):
+        harmless, why = rule
+        if not any(value == neutral and type(value) is type(neutral) for neutral in harmless):
             message = f"The field `{name}` cannot be kept here, so nothing was done. {why}".rstrip()
             raise ApiError(400, "unsupported_parameter", message, param=name, advice="Leave it out.")

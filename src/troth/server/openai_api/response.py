@@ -10,7 +10,7 @@ from typing import Any
 
 from troth.server.errors import ApiError, body_of
 from troth.server.openai_api.answer import Answer, Happening
-from troth.server.streams import frame
+from troth.server.streams.sse import frame
 
 __all__ = ["EventWriter", "response_of"]
 
@@ -120,7 +120,7 @@ class EventWriter:
 
     def _events(self, happening: Happening) -> Iterator[tuple[str, dict[str, Any]]]:
         answer, index = self._answer, happening.index
-        match happening.what:
+        match happening.kind:
             case "created":
                 yield "response.created", {"response": self._whole()}
             case "begun":
@@ -133,8 +133,8 @@ class EventWriter:
                 delta = {"delta": happening.text, "logprobs": []}
                 yield "response.output_text.delta", {**self._place(index), **delta}
             case "text done":
-                done = {"text": happening.text, "logprobs": []}
-                yield "response.output_text.done", {**self._place(index), **done}
+                whole_text = {"text": happening.text, "logprobs": []}
+                yield "response.output_text.done", {**self._place(index), **whole_text}
                 yield "response.content_part.done", {**self._place(index), "part": _part(happening.text)}
                 yield "response.output_item.done", {"output_index": index, "item": item_of(answer, index)}
             case "over":

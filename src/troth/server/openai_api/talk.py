@@ -1,37 +1,40 @@
 """Say something to an agent once, let it answer, and follow the answer: for a request that may be repeated.
 
-The messages of a request and the entry that names it are written in one commit, so a repetition finds both or neither.
+What a request begins is written in one commit: whose it is, the messages, the entry that names the answer, and the
+start of the agent's run. A repetition finds all of that or nothing.
 """
 
 import asyncio
 import contextlib
 import json
 import weakref
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from troth.bridge import call
 from troth.runtime.agents.history import HistoryFold
 from troth.runtime.agents.model import Message
-from troth.runtime.conversations import Conversation
+from troth.runtime.conversations import AlreadyRunning, Conversation
+from troth.runtime.conversations.entries import Beginning
 from troth.runtime.conversations.log import MESSAGE, Status, stream_of
+from troth.runtime.conversations.pending_entries import Row
 from troth.runtime.store import Event, Transaction, commit_point
-from troth.runtime.store.transaction import stream_topic
-from troth.server.access import Caller
+from troth.runtime.store.sqlite.transaction import stream_topic
+from troth.server.access.concurrency import refuse_too_many
+from troth.server.access.scopes import Caller
 from troth.server.channels import HttpChannel
 from troth.server.context import ServerContext
 from troth.server.errors import ApiError
 from troth.server.openai_api.answer import ANSWER, CANCELLED, Answer
-from troth.server.sources import LogSource
+from troth.server.streams.sources import LogSource
 from troth.server.telemetry import trace_context, tracing
-from troth.server.turns import TURN_BEGIN
 
-__all__ = ["Begun", "ClosingError", "Talk", "follow", "messages_until", "read_answer"]
+__all__ = ["ClosingError", "OwedTurn", "Talk", "follow", "messages_until", "read_answer"]
 
-NEW_TALK = commit_point("server.talk", "whose a conversation is, and that a turn of it is owed, before it is opened")
+AGAIN = commit_point("server.talk", "that a turn is owed to a request that came again, before anything is done for it")
 CANCEL = commit_point("server.answer.cancel", "that somebody cancelled an answer")
 
+Work = Callable[[Transaction], object]
 _SHORT = 100  # entries
 _LOOK = 0.5  # seconds after which an answer that was cut off is looked at again
 
@@ -42,11 +45,13 @@ class ClosingError(Exception):
     """The server ends while an answer is followed; the answer goes on without it."""
 
 
-class Begun(NamedTuple):
+class OwedTurn(NamedTuple):
     """A turn under way, and the moment since which it is owed."""
 
     conversation: Conversation
     owed_at: float
+    events: Sequence[Event] = ()
+    """The first entries of the answer's log, if this process has just written them."""
 
 
 class Talk(NamedTuple):
@@ -59,62 +64,79 @@ class Talk(NamedTuple):
     answer_id: str
     after: int = 0
 
-    async def begin(
-        self,
-        messages: Sequence[Message],
-        *,
-        is_new: bool,
-        is_repeated: bool,
-        before_start: "Callable[[Talk], Awaitable[None]] | None" = None,
-    ) -> "Begun":
-        """Send the messages, unless they were sent before, and let the agent answer, unless it did or does.
+    async def begin(self, messages: Sequence[Message], *, is_new: bool, with_work: "Work | None" = None) -> "OwedTurn":
+        """Send the messages and let the agent answer: one commit, with `with_work` and whose all of it is.
 
         `is_new` says that the conversation is for this alone. Any other is refused while something else is answered in
-        it. `is_repeated` says that an earlier attempt may have done part of this. `before_start` is awaited between
-        sending and answering.
+        it, and so is one turn too many of an owner.
         """
+        context = self.context
+        owed_at = context.store.clock()
+
+        def work(tx: Transaction) -> None:
+            refuse_too_many(context, self.caller, tx.server)
+            if with_work is not None:
+                with_work(tx)
+            self._owe(tx, owed_at, is_new=is_new)
+
+        if is_new:
+            conversation = context.turns.new(self.agent, self.conversation_id)
+        else:
+            conversation = await context.turns.open(self.agent, self.conversation_id)
+        with Talk.session(self):
+            try:
+                await context.turns.begin(conversation, Beginning(self._rows(messages), work, is_new))
+            except AlreadyRunning:
+                raise self._locked() from None
+        run = conversation._current
+        return OwedTurn(conversation, owed_at, self._whole(() if run is None else run.written))
+
+    async def begin_again(
+        self, messages: Sequence[Message], *, is_new: bool, with_work: "Work | None" = None
+    ) -> "OwedTurn":
+        """`begin` for a request that is repeated: does what an earlier attempt has not done, and nothing twice."""
         context = self.context
         async with _lock(context, self.conversation_id):
             owed_at = context.store.clock()
-            if is_new:
-                await context.store.acommit(NEW_TALK, lambda tx: self._claim(tx, owed_at))
+            await context.store.acommit(AGAIN, lambda tx: self._owe(tx, owed_at, is_new=is_new, with_work=with_work))
             conversation = await context.turns.open(self.agent, self.conversation_id)
-            answer = await self.answer() if is_repeated or not is_new else Answer(self.answer_id)
+            answer = await self.answer()
             if not answer.is_known:
                 if not is_new and await call(lambda: conversation.status) is Status.RUNNING:
-                    raise ApiError(
-                        409,
-                        "conversation_locked",
-                        f"The agent is answering in the conversation {self.conversation_id!r} just now.",
-                        advice="Wait for its answer, or interrupt it.",
-                        headers={"x-should-retry": "false"},
-                    )
-                if not is_new:
-                    await context.store.acommit(
-                        TURN_BEGIN, lambda tx: tx.server.begin_turn(self.conversation_id, self.agent, owed_at)
-                    )
-                await self._send(conversation, messages)
-            if before_start is not None:
-                await before_start(self)
+                    raise self._locked()
+                first, *more = self._rows(messages)
+                await conversation._aappend(*first, more)
             if not answer.is_over:
                 with Talk.session(self):
                     await context.turns.start(conversation)
-        return Begun(conversation, owed_at)
+        return OwedTurn(conversation, owed_at)
 
-    def _claim(self, tx: Transaction, now: float) -> None:
+    def _owe(self, tx: Transaction, now: float, *, is_new: bool, with_work: "Work | None" = None) -> None:
         """Write down whose the conversation is, and that a turn is owed, before anything is written in it."""
-        tx.server.claim("conversation", self.conversation_id, self.caller.owner, now, {"agent": self.agent})
+        if with_work is not None:
+            with_work(tx)
+        if is_new:
+            tx.server.claim("conversation", self.conversation_id, self.caller.owner, now, {"agent": self.agent})
         tx.server.begin_turn(self.conversation_id, self.agent, now)
 
-    def over(self, begun: "Begun") -> None:
-        """Let it be written that the turn is over: it counts no more among those that its owner has at work."""
-        self.context.turns.over(self.conversation_id, begun.owed_at)
-
-    async def _send(self, conversation: Conversation, messages: Sequence[Message]) -> None:
-        first, *others = [(MESSAGE, message.to_json()) for message in messages]
+    def _rows(self, messages: Sequence[Message]) -> list[Row]:
+        """The messages as entries, and behind them the one that names the answer."""
         carrier = tracing.carrier()
-        traced = [(trace_context.KIND, carrier)] if carrier else []
-        await conversation._aappend(*first, [*others, *traced, (ANSWER, {"id": self.answer_id})])
+        traced: list[Row] = [(trace_context.KIND, carrier)] if carrier else []
+        return [*((MESSAGE, message.to_json()) for message in messages), *traced, (ANSWER, {"id": self.answer_id})]
+
+    def _locked(self) -> ApiError:
+        return ApiError(
+            409,
+            "conversation_locked",
+            f"The agent is answering in the conversation {self.conversation_id!r} just now.",
+            advice="Wait for its answer, or interrupt it.",
+            headers={"x-should-retry": "false"},
+        )
+
+    def over(self, turn: "OwedTurn") -> None:
+        """Let it be written that the turn is over: it counts no more among those that its owner has at work."""
+        self.context.turns.over(self.conversation_id, turn.owed_at)
 
     @contextlib.contextmanager
     def session(self) -> Iterator[None]:
@@ -125,19 +147,41 @@ class Talk(NamedTuple):
 
     async def answer(self) -> Answer:
         """The answer as it is now."""
-        read = partial(read_answer, self.context, self.conversation_id, self.answer_id, self.after)
-        is_short = self.context.store.last_event(stream_of(self.conversation_id)) - self.after < _SHORT
-        return read() if is_short else await call(read)  # a short log is read before a thread would have begun
+        store, stream = self.context.store, stream_of(self.conversation_id)
+        if not store.is_shared:  # a short log is read from a file before a thread would have begun
+            page = store.events(stream, after=self.after, limit=_SHORT)
+            answer = Answer(self.answer_id).read(page)
+            if answer.is_over or len(page) < _SHORT:
+                return answer
+        return await call(read_answer, self.context, self.conversation_id, self.answer_id, self.after)
 
-    async def await_end(self, begun: "Begun") -> Answer:
+    async def await_end(self, turn: "OwedTurn") -> Answer:
         """The answer, waiting for its end: whoever carries it out, and whatever becomes of them."""
+        run = turn.conversation._current
+        if run is not None:
+            await run.await_over()
+            answer = self._from_memory(run.written)
+            if answer is not None:
+                self.over(turn)
+                return answer
         while True:
-            await self.context.turns.await_end(begun.conversation)
             answer = await self.answer()
             if answer.is_over:
-                self.over(begun)
+                self.over(turn)
                 return answer
+            await self.context.turns.await_end(turn.conversation)
             await asyncio.sleep(_LOOK)  # its process died, and somebody is about to go on with it
+
+    def _from_memory(self, written: Sequence[Event] | None) -> Answer | None:
+        """The answer, if this process has written all of its log and remembers it; the log itself is not read then."""
+        answer = Answer(self.answer_id).read(self._whole(written))
+        return answer if answer.is_over else None
+
+    def _whole(self, written: Sequence[Event] | None) -> Sequence[Event]:
+        """What was written, if it is the answer's log from its beginning on; nothing if somebody else wrote in it."""
+        if not written or any(event.seq != number for number, event in enumerate(written, self.after + 1)):
+            return ()
+        return tuple(written)
 
     async def cancel(self) -> Answer:
         """End the answer. Once it is over, however it ended, it stays as it is."""

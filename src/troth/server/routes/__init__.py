@@ -10,9 +10,9 @@ from fastapi import APIRouter
 __all__ = ["NOUNS", "routers"]
 
 NOUNS = (
-    "health",
     "chat",  # what is asked for most stands first: routes are tried in this order
     "responses",
+    "health",
     "models",
     "workflows",
     "runs",
@@ -21,6 +21,9 @@ NOUNS = (
     "deliveries",
     "jobs",
     "sessions",
+    "standing",
+    "workspace",
+    "asks",
     "sagas",
     "audit",
     "webhooks",

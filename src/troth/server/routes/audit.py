@@ -7,13 +7,14 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel
 
 from troth.bridge import call
-from troth.server.access import CallerDep, Scope, check_scope, needs
+from troth.server.access.scopes import CallerDep, Scope, check_scope, needs
 from troth.server.context import ContextDep
+from troth.server.direct_route import DirectRoute
 from troth.server.routes.sessions import seen_session
 
 __all__ = ["router"]
 
-router = APIRouter(tags=["audit"])
+router = APIRouter(tags=["audit"], route_class=DirectRoute)
 
 
 class AuditEntry(BaseModel):

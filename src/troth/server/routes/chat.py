@@ -8,23 +8,23 @@ from fastapi import APIRouter
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from troth.server.access import CallerDep, Scope, needs
+from troth.server.access.owners import created_at
+from troth.server.access.scopes import CallerDep, Scope, needs
 from troth.server.context import ContextDep
+from troth.server.direct_route import DirectRoute
 from troth.server.errors import ApiError, as_api_error
 from troth.server.idempotency import OnceDep, Seed
 from troth.server.openai_api.answer import Answer
 from troth.server.openai_api.completion import ChunkWriter, completion, error_frame, failure_of
 from troth.server.openai_api.messages import read_messages
 from troth.server.openai_api.parameters import CHAT, check_extra
-from troth.server.openai_api.talk import Begun, ClosingError, Talk, follow
-from troth.server.owners import created_at
+from troth.server.openai_api.talk import ClosingError, OwedTurn, Talk, follow
 from troth.server.routes.models import unknown_model
-from troth.server.streams import COMMENT, EventStream, check_room
-from troth.server.under_way import check_under_way
+from troth.server.streams.sse import COMMENT, EventStream, check_room
 
 __all__ = ["JSON_OR_STREAM", "closing", "router"]
 
-router = APIRouter(tags=["chat"])
+router = APIRouter(tags=["chat"], route_class=DirectRoute)
 
 JSON_OR_STREAM: dict[int | str, dict[str, Any]] = {
     200: {
@@ -74,17 +74,16 @@ async def create_completion(body: ChatRequest, context: ContextDep, caller: Call
 
     async def work(seed: Seed) -> Response:
         talk = Talk(context, caller, body.model, seed.id("conv"), seed.id("chatcmpl"))
-        if not seed.is_repeated:
-            await check_under_way(context, caller)
-        begun = await talk.begin(messages, is_new=True, is_repeated=seed.is_repeated)
-        created = await created_at(context, "conversation", talk.conversation_id) if seed.is_repeated else begun.owed_at
+        begin = talk.begin_again if seed.is_repeated else talk.begin
+        turn = await begin(messages, is_new=True)
+        created = await created_at(context, "conversation", talk.conversation_id) if seed.is_repeated else turn.owed_at
         headers = {"x-troth-conversation": talk.conversation_id}
         if body.stream:
             with_usage = body.stream_options is not None and body.stream_options.include_usage
             answer = Answer(talk.answer_id)
             writer = ChunkWriter(answer, body.model, created, with_usage=with_usage)
-            return EventStream(context, _chunks(talk, begun, answer, writer), headers)
-        answer = await talk.await_end(begun)
+            return EventStream(context, _chunks(talk, turn, answer, writer), headers)
+        answer = await talk.await_end(turn)
         if answer.state != "completed":
             raise failure_of(answer)
         return JSONResponse(completion(answer, body.model, created), headers=headers)
@@ -92,9 +91,12 @@ async def create_completion(body: ChatRequest, context: ContextDep, caller: Call
     return await once(work)
 
 
-async def _chunks(talk: Talk, begun: Begun, answer: Answer, writer: ChunkWriter) -> AsyncIterator[bytes]:
+async def _chunks(talk: Talk, turn: OwedTurn, answer: Answer, writer: ChunkWriter) -> AsyncIterator[bytes]:
     try:
-        async with aclosing(follow(talk.context, talk.conversation_id, talk.after)) as pages:
+        for happening in answer.take(turn.events):  # so that the first byte waits for no reading
+            for chunk in writer.frames(happening):
+                yield chunk
+        async with aclosing(follow(talk.context, talk.conversation_id, answer.cursor or talk.after)) as pages:
             async for events in pages:
                 if not events:
                     yield COMMENT
@@ -102,7 +104,7 @@ async def _chunks(talk: Talk, begun: Begun, answer: Answer, writer: ChunkWriter)
                     for chunk in writer.frames(happening):
                         yield chunk
                 if answer.is_over:
-                    talk.over(begun)
+                    talk.over(turn)
                     return
     except ClosingError:
         yield error_frame(closing())

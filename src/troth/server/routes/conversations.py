@@ -12,21 +12,22 @@ from troth.bridge import call
 from troth.runtime.conversations import Conversation
 from troth.runtime.conversations.log import Status
 from troth.runtime.conversations.log import stream_of as log_of
-from troth.runtime.store.server_rows import Belonging
-from troth.server.access import Caller, CallerDep, Scope, needs
+from troth.runtime.store.rows.server import Belonging
+from troth.server.access.concurrency import check_under_way
+from troth.server.access.owners import aclaim, afind, alist, page_cursor, page_end
+from troth.server.access.scopes import Caller, CallerDep, Scope, needs
 from troth.server.channels import HttpChannel, StreamChannel
 from troth.server.context import ContextDep, ServerContext
+from troth.server.direct_route import DirectRoute
 from troth.server.errors import ApiError, not_found
 from troth.server.idempotency import OnceDep, Seed
-from troth.server.owners import aclaim, afind, alist, page_cursor, page_end
 from troth.server.prefer import PreferDep
-from troth.server.sources import LogSource
-from troth.server.streams import CursorDep, EventStream, check_room, events
-from troth.server.under_way import check_under_way
+from troth.server.streams.sources import LogSource
+from troth.server.streams.sse import CursorDep, EventStream, FollowDep, check_room, events
 
 __all__ = ["router"]
 
-router = APIRouter(tags=["conversations"])
+router = APIRouter(tags=["conversations"], route_class=DirectRoute)
 
 ConversationId = Annotated[str, Path(max_length=200, description="the id of the conversation")]
 SENT = "request"
@@ -97,27 +98,27 @@ class Interruption(BaseModel):
 
 async def opened(context: ServerContext, caller: Caller, conversation_id: str) -> tuple[Belonging, Conversation]:
     """A conversation of the caller's."""
-    found = await afind(context, caller, "conversation", conversation_id)
-    if found is None:  # an admin asks for what no server has begun
+    belonging = await afind(context, caller, "conversation", conversation_id)
+    if belonging is None:  # an admin asks for what no server has begun
         raise not_found("conversation", conversation_id)
-    agent = found.details.get("agent", "")
+    agent = belonging.details.get("agent", "")
     if agent not in context.agents:
         raise ApiError(
             409, "agent_missing", f"The conversation is with the agent {agent!r}, which this server does not have."
         )
-    return found, await context.turns.open(agent, conversation_id)
+    return belonging, await context.turns.open(agent, conversation_id)
 
 
-async def info(found: Belonging, conversation: Conversation) -> dict[str, Any]:
+async def info(belonging: Belonging, conversation: Conversation) -> dict[str, Any]:
     """A conversation as it is told."""
 
     def read() -> dict[str, Any]:
         state = conversation.look()
         return {
             "id": conversation.id,
-            "agent": found.details["agent"],
+            "agent": belonging.details["agent"],
             "status": conversation.status,
-            "created_at": found.created_at,
+            "created_at": belonging.created_at,
             "last_event": state.cursor,
             "error": state.error,
         }
@@ -140,10 +141,10 @@ async def open_conversation(body: NewConversation, context: ContextDep, caller: 
     async def work(seed: Seed) -> Response:
         conversation_id = seed.id("conv")
         await aclaim(context, caller, "conversation", conversation_id, {"agent": body.agent})
-        found, conversation = await opened(context, caller, conversation_id)
-        told = ConversationInfo(**await info(found, conversation))
+        belonging, conversation = await opened(context, caller, conversation_id)
+        opened_info = ConversationInfo(**await info(belonging, conversation))
         headers = {"Location": f"/v1/conversations/{conversation_id}"}
-        return JSONResponse(told.model_dump(mode="json"), 201, headers)
+        return JSONResponse(opened_info.model_dump(mode="json"), 201, headers)
 
     return await once(work)
 
@@ -157,12 +158,12 @@ async def list_conversations(
 ) -> ConversationList:
     """The conversations that were opened through a server, the newest first."""
     page = await alist(context, caller, "conversation", before=page_cursor(before), limit=limit)
-    told = []
-    for found in page:
-        if found.details.get("agent") in context.agents:
-            conversation = await context.turns.open(found.details["agent"], found.id)
-            told.append(ConversationInfo(**await info(found, conversation)))
-    return ConversationList(data=told, next=page_end(page, limit))
+    infos = []
+    for belonging in page:
+        if belonging.details.get("agent") in context.agents:
+            conversation = await context.turns.open(belonging.details["agent"], belonging.id)
+            infos.append(ConversationInfo(**await info(belonging, conversation)))
+    return ConversationList(data=infos, next=page_end(page, limit))
 
 
 @router.get("/conversations/{conversation_id}", **needs(Scope.READ))
@@ -170,11 +171,13 @@ async def show_conversation(
     conversation_id: ConversationId, context: ContextDep, caller: CallerDep
 ) -> ConversationDetails:
     """A conversation as it is now, with what was said."""
-    found, conversation = await opened(context, caller, conversation_id)
-    told = await info(found, conversation)  # before the messages: one that is told as finished has said all of them
-    said = await call(conversation.messages)
-    messages = [MessageInfo(role=message.role, text=message.text) for message in said]
-    return ConversationDetails(**told, messages=messages)
+    belonging, conversation = await opened(context, caller, conversation_id)
+    details = await info(
+        belonging, conversation
+    )  # before the messages: one that is told as finished has said all of them
+    transcript = await call(conversation.messages)
+    messages = [MessageInfo(role=message.role, text=message.text) for message in transcript]
+    return ConversationDetails(**details, messages=messages)
 
 
 @router.post(
@@ -189,14 +192,14 @@ async def send_message(
     prefer: PreferDep,
 ) -> Response:
     """Say something to the agent, at any moment; with `run` it answers."""
-    found, conversation = await opened(context, caller, conversation_id)
+    belonging, conversation = await opened(context, caller, conversation_id)
 
     async def start(since: float | None) -> None:
         with HttpChannel.session(conversation_id):
             await context.turns.start(conversation, unless_since=since)
 
     async def work(seed: Seed) -> Response:
-        number = await say(context, caller, found, conversation, body, seed, start)
+        number = await say(context, caller, belonging, conversation, body, seed, start)
         if body.run and prefer.wait:
             await waited(context, conversation, prefer.wait)
         status = conversation.status
@@ -208,7 +211,7 @@ async def send_message(
 async def say(
     context: ServerContext,
     caller: Caller,
-    found: Belonging,
+    belonging: Belonging,
     conversation: Conversation,
     body: NewMessage,
     seed: Seed,
@@ -217,7 +220,7 @@ async def say(
     """Write a message down, once for each request, and begin a turn if it is to be answered; its number."""
     if body.run:
         await check_turns(context, caller, conversation)
-        await context.turns.owe(conversation.id, found.details["agent"])
+        await context.turns.owe(conversation.id, belonging.details["agent"])
     number = await sent(conversation, seed)
     if number is None:
         number = await conversation.asend(body.text, role=body.role, with_events=[(SENT, {"seed": seed.base})])
@@ -263,11 +266,11 @@ async def run_conversation(
     conversation_id: ConversationId, context: ContextDep, caller: CallerDep, once: OnceDep, prefer: PreferDep
 ) -> Response:
     """Let the agent answer what was sent. 409 while a run is under way."""
-    found, conversation = await opened(context, caller, conversation_id)
+    belonging, conversation = await opened(context, caller, conversation_id)
 
     async def work(seed: Seed) -> Response:
         await check_under_way(context, caller)
-        await context.turns.owe(conversation_id, found.details["agent"])
+        await context.turns.owe(conversation_id, belonging.details["agent"])
         with HttpChannel.session(conversation_id):
             since = seed.since if seed.is_repeated else None
             if not await context.turns.start(conversation, unless_since=since) and not seed.is_repeated:
@@ -279,9 +282,9 @@ async def run_conversation(
                 )
         if prefer.wait:
             await waited(context, conversation, prefer.wait)
-        told = ConversationInfo(**await info(found, conversation))
+        started = ConversationInfo(**await info(belonging, conversation))
         headers = {"Location": f"/v1/conversations/{conversation_id}", **prefer.headers}
-        return JSONResponse(told.model_dump(mode="json"), 202, headers)
+        return JSONResponse(started.model_dump(mode="json"), 202, headers)
 
     return await once(work)
 
@@ -301,7 +304,7 @@ async def conversation_events(
     context: ContextDep,
     caller: CallerDep,
     after: CursorDep,
-    follow: Annotated[bool, Query(description="false to end with what there is now")] = True,  # noqa: FBT002
+    follow: FollowDep,
 ) -> EventStream:
     """Everything that is written in the log, as it is written. Results of background work come as `delivery`."""
     await opened(context, caller, conversation_id)

@@ -6,15 +6,16 @@ from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel
 
 from troth.runtime.store.promise_records import DeliveryRecord, DeliveryState
-from troth.server.access import Caller, CallerDep, Scope, needs
+from troth.server.access.owners import acheck_seen
+from troth.server.access.scopes import Caller, CallerDep, Scope, needs
 from troth.server.context import ContextDep, ServerContext
+from troth.server.direct_route import DirectRoute
 from troth.server.errors import not_found
-from troth.server.owners import acheck_seen
 from troth.server.routes.promises import OWNING
 
 __all__ = ["router"]
 
-router = APIRouter(tags=["deliveries"])
+router = APIRouter(tags=["deliveries"], route_class=DirectRoute)
 
 DeliveryId = Annotated[str, Path(max_length=300, description="the id of the delivery")]
 
@@ -87,8 +88,8 @@ async def list_deliveries(
 async def show_delivery(delivery_id: DeliveryId, context: ContextDep, caller: CallerDep) -> DeliveryDetails:
     """A delivery with what it tells. Reading acknowledges nothing."""
     record = await find_delivery(context, caller, delivery_id)
-    told = await context.runtime.outbox.aread(delivery_id)
-    return DeliveryDetails(**info(record), text=told.text, data=told.data)
+    content = await context.runtime.outbox.aread(delivery_id)
+    return DeliveryDetails(**info(record), text=content.text, data=content.data)
 
 
 @router.post("/deliveries/{delivery_id}/ack", **needs(Scope.ACT))

@@ -6,12 +6,13 @@ from fastapi import APIRouter, Response
 from pydantic import BaseModel
 
 from troth import __version__
-from troth.server.access import needs
+from troth.server.access.scopes import needs
 from troth.server.context import ContextDep
+from troth.server.direct_route import DirectRoute
 
 __all__ = ["router"]
 
-router = APIRouter(tags=["health"])
+router = APIRouter(tags=["health"], route_class=DirectRoute)
 
 
 class Health(BaseModel):

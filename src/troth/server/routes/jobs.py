@@ -9,15 +9,16 @@ from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel
 
 from troth.runtime.jobs.records import JobRecord, JobState
-from troth.server.access import Caller, CallerDep, Scope, needs
+from troth.server.access.owners import acheck_seen
+from troth.server.access.scopes import Caller, CallerDep, Scope, needs
 from troth.server.context import ContextDep, ServerContext
+from troth.server.direct_route import DirectRoute
 from troth.server.errors import ApiError, not_found
-from troth.server.owners import acheck_seen
 from troth.server.routes.promises import OWNING
 
 __all__ = ["router"]
 
-router = APIRouter(tags=["jobs"])
+router = APIRouter(tags=["jobs"], route_class=DirectRoute)
 
 JobId = Annotated[str, Path(max_length=200, description="the id of the job")]
 
@@ -38,9 +39,10 @@ class JobInfo(BaseModel):
 
 
 class JobList(BaseModel):
-    """Jobs of one session, the newest first."""
+    """A page of jobs of one session, the newest first. `next` is what `?before=` takes for the page after it."""
 
     data: list[JobInfo]
+    next: str | None = None
 
 
 class JobOutput(BaseModel):
@@ -76,11 +78,14 @@ async def list_jobs(
     caller: CallerDep,
     session: Annotated[str, Query(max_length=200, description="the conversation, run or session that started them")],
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    before: Annotated[str | None, Query(max_length=300, description="`next` of the page before")] = None,
 ) -> JobList:
     """The jobs of one conversation, run or session."""
     if not await acheck_seen(context, caller, session, *OWNING):
         raise not_found("session", session)
-    return JobList(data=[info(record) for record in await context.runtime.jobs.alist(session=session, limit=limit)])
+    page = await context.runtime.lists.ajobs(session=session, cursor=before, limit=limit)
+    records = [await context.runtime.jobs.aget(item.id, session=session) for item in page]
+    return JobList(data=[info(record) for record in records], next=page.next)
 
 
 @router.get("/jobs/{job_id}", **needs(Scope.READ))

@@ -5,14 +5,15 @@ from typing import Any
 from fastapi import APIRouter, Response
 
 from troth.bridge import call
-from troth.server.access import Scope, needs
+from troth.server.access.scopes import Scope, needs
 from troth.server.context import ContextDep, ServerContext
+from troth.server.direct_route import DirectRoute
 from troth.server.telemetry.metrics import Sample
 from troth.server.telemetry.prometheus import CONTENT_TYPE
 
 __all__ = ["router"]
 
-router = APIRouter(tags=["metrics"])
+router = APIRouter(tags=["metrics"], route_class=DirectRoute)
 
 _TEXT: dict[int | str, dict[str, Any]] = {
     200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "All numbers."}

@@ -5,13 +5,14 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Path
 from pydantic import BaseModel
 
-from troth.server.access import Scope, needs
+from troth.server.access.scopes import Scope, needs
 from troth.server.context import ContextDep, ServerContext
+from troth.server.direct_route import DirectRoute
 from troth.server.errors import ApiError
 
 __all__ = ["router", "unknown_model"]
 
-router = APIRouter(tags=["models"])
+router = APIRouter(tags=["models"], route_class=DirectRoute)
 
 
 class Model(BaseModel):

@@ -8,17 +8,19 @@ from fastapi import APIRouter, Path, Query
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel
 
+from troth.bridge import call
 from troth.runtime.promises.errors import NotSettledError
 from troth.runtime.store.promise_records import PromiseRecord, PromiseState
-from troth.server.access import Caller, CallerDep, Scope, needs
+from troth.server.access.owners import acheck_seen
+from troth.server.access.scopes import Caller, CallerDep, Scope, needs
 from troth.server.context import ContextDep, ServerContext
+from troth.server.direct_route import DirectRoute
 from troth.server.errors import ApiError, not_found
-from troth.server.owners import acheck_seen
 from troth.server.prefer import PreferDep
 
 __all__ = ["OWNING", "find_promise", "router"]
 
-router = APIRouter(tags=["promises"])
+router = APIRouter(tags=["promises"], route_class=DirectRoute)
 
 OWNING = ("conversation", "run", "session")
 """What a promise's session can be."""
@@ -43,9 +45,10 @@ class PromiseInfo(BaseModel):
 
 
 class PromiseList(BaseModel):
-    """Promises of one session, the newest first."""
+    """A page of promises of one session, the newest first. `next` is what `?before=` takes for the page after it."""
 
     data: list[PromiseInfo]
+    next: str | None = None
 
 
 def info(record: PromiseRecord) -> PromiseInfo:
@@ -82,12 +85,14 @@ async def list_promises(
     caller: CallerDep,
     session: Annotated[str, Query(max_length=200, description="the conversation, run or session that they belong to")],
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    before: Annotated[str | None, Query(max_length=300, description="`next` of the page before")] = None,
 ) -> PromiseList:
     """The promises of one conversation, run or session."""
     if not await acheck_seen(context, caller, session, *OWNING):
         raise not_found("session", session)
-    records = await context.runtime.promises.alist(session=session, limit=limit)
-    return PromiseList(data=[info(record) for record in records])
+    page = await context.runtime.lists.apromises(session=session, cursor=before, limit=limit)
+    records = await call(lambda: [context.store.promises.find(item.id) for item in page])
+    return PromiseList(data=[info(record) for record in records if record is not None], next=page.next)
 
 
 @router.get(

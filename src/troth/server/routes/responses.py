@@ -11,8 +11,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from troth.bridge import call
 from troth.runtime.agents.model import Message
 from troth.runtime.conversations.log import stream_of
-from troth.server.access import Caller, CallerDep, Scope, needs
+from troth.runtime.store import Transaction
+from troth.server.access.owners import afind
+from troth.server.access.scopes import Caller, CallerDep, Scope, needs
 from troth.server.context import ContextDep, ServerContext
+from troth.server.direct_route import DirectRoute
 from troth.server.errors import ApiError, as_api_error, not_found
 from troth.server.idempotency import OnceDep, Seed
 from troth.server.openai_api.answer import ANSWER, Answer
@@ -21,15 +24,13 @@ from troth.server.openai_api.messages import read_input
 from troth.server.openai_api.parameters import RESPONSES, check_extra
 from troth.server.openai_api.response import EventWriter, response_of
 from troth.server.openai_api.talk import ClosingError, Talk, follow, messages_until
-from troth.server.owners import aclaim, afind
 from troth.server.routes.chat import JSON_OR_STREAM, closing
 from troth.server.routes.models import unknown_model
-from troth.server.streams import COMMENT, EventStream, check_room
-from troth.server.under_way import check_under_way
+from troth.server.streams.sse import COMMENT, EventStream, check_room
 
 __all__ = ["router"]
 
-router = APIRouter(tags=["responses"])
+router = APIRouter(tags=["responses"], route_class=DirectRoute)
 
 ResponseId = Annotated[str, Path(max_length=200, description="the id of the response")]
 
@@ -85,8 +86,8 @@ async def create_response(body: ResponseRequest, context: ContextDep, caller: Ca
     if body.model not in context.agents:
         raise unknown_model(context, body.model)
     if body.previous_response_id is not None and body.conversation is not None:
-        what = "`previous_response_id` and `conversation` cannot be given together."
-        raise ApiError(400, "invalid_field", what, param="previous_response_id")
+        message = "`previous_response_id` and `conversation` cannot be given together."
+        raise ApiError(400, "invalid_field", message, param="previous_response_id")
     if body.instructions is not None and (body.previous_response_id is not None or body.conversation is not None):
         raise ApiError(
             400,
@@ -101,11 +102,11 @@ async def create_response(body: ResponseRequest, context: ContextDep, caller: Ca
 
     async def work(seed: Seed) -> Response:
         response_id = seed.id("resp")
-        known = await talk_of(context, response_id)
-        place = await _place(context, caller, body, seed) if known is None else await _same_place(known, body, seed)
-        said = [*place.copied, *messages]
+        earlier = await talk_of(context, response_id) if seed.is_repeated else None
+        place = await _place(context, caller, body, seed) if earlier is None else await _same_place(earlier, body, seed)
+        talk_messages = [*place.copied, *messages]
         if body.instructions:
-            said = [Message("system", body.instructions), *said]
+            talk_messages = [Message("system", body.instructions), *talk_messages]
         about = {
             "conversation": place.conversation_id,
             "after": place.after,
@@ -115,47 +116,54 @@ async def create_response(body: ResponseRequest, context: ContextDep, caller: Ca
             "previous_response_id": body.previous_response_id,
             "metadata": body.metadata or {},
         }
-        if not known:
-            await check_under_way(context, caller)
-        await aclaim(context, caller, RESPONSE, response_id, about)
-        talk = await talk_of(context, response_id)
-        assert talk is not None
-        promise = context.responses.promise if body.background else None
-        begun = await talk.begin(said, is_new=place.is_new, is_repeated=known is not None, before_start=promise)
+        talk = earlier or Talk(context, caller, body.model, place.conversation_id, response_id, place.after)
+        promise = context.responses.promise(talk) if body.background else None
+
+        def claim(tx: Transaction) -> None:
+            tx.server.claim(RESPONSE, response_id, caller.owner, context.store.clock(), about)
+            if promise is not None:
+                promise(tx)
+
+        begin = talk.begin_again if seed.is_repeated else talk.begin
+        turn = await begin(talk_messages, is_new=place.is_new, with_work=claim)
+        if promise is not None:
+            context.responses.watch(response_id)
         if body.stream:
             return await _stream(context, caller, response_id, -1)
         if not body.background:
-            await talk.await_end(begun)
+            await talk.await_end(turn)
         return JSONResponse(await _shown(context, caller, response_id))
 
     return await once(work)
 
 
-async def _same_place(known: Talk, body: ResponseRequest, seed: Seed) -> _Place:
+async def _same_place(earlier: Talk, body: ResponseRequest, seed: Seed) -> _Place:
     """Where an earlier attempt at this very request was answered, or was to be."""
-    is_new = known.conversation_id == seed.id("conv")
-    if is_new and body.previous_response_id is not None and not (await known.answer()).is_known:
-        place = await _place(known.context, known.caller, body, seed)
-        return _Place(known.conversation_id, place.copied)
-    return _Place(known.conversation_id, after=known.after, is_new=is_new)
+    is_new = earlier.conversation_id == seed.id("conv")
+    if is_new and body.previous_response_id is not None and not (await earlier.answer()).is_known:
+        place = await _place(earlier.context, earlier.caller, body, seed)
+        return _Place(earlier.conversation_id, place.copied)
+    return _Place(earlier.conversation_id, after=earlier.after, is_new=is_new)
 
 
 async def _place(context: ServerContext, caller: Caller, body: ResponseRequest, seed: Seed) -> _Place:
     """Where the talk goes on; a new conversation where nothing is gone on with."""
     if body.conversation is not None:
-        named = body.conversation if isinstance(body.conversation, str) else body.conversation.id
-        await afind(context, caller, "conversation", named)
-        last = await call(context.store.last_event, stream_of(named))
+        conversation_id = body.conversation if isinstance(body.conversation, str) else body.conversation.id
+        await afind(context, caller, "conversation", conversation_id)
+        last = await call(context.store.last_event, stream_of(conversation_id))
         if not last:
-            raise not_found("conversation", named)
-        return _Place(conversation_id=named, after=last, is_new=False)
+            raise not_found("conversation", conversation_id)
+        return _Place(conversation_id=conversation_id, after=last, is_new=False)
     if body.previous_response_id is None:
         return _Place(conversation_id=seed.id("conv"))
     await afind(context, caller, RESPONSE, body.previous_response_id)
     talk = await talk_of(context, body.previous_response_id)
     answer = None if talk is None else await talk.answer()
-    if talk is None or answer is None or not answer.is_known:
+    if talk is None or answer is None:
         raise not_found(RESPONSE, body.previous_response_id)
+    if not answer.is_known:
+        raise await _unknown(talk)
     if not answer.is_over:
         raise ApiError(
             409,
@@ -204,11 +212,11 @@ async def show_response(
 @router.post("/responses/{response_id}/cancel", **needs(Scope.ACT))
 async def cancel_response(response_id: ResponseId, context: ContextDep, caller: CallerDep) -> Response:
     """End a background response. Asked again, or after its end, it answers with the response as it ended."""
-    found = await afind(context, caller, RESPONSE, response_id)
+    belonging = await afind(context, caller, RESPONSE, response_id)
     talk = await talk_of(context, response_id)
-    if found is None or talk is None:
+    if belonging is None or talk is None:
         raise not_found(RESPONSE, response_id)
-    if not found.details["background"]:
+    if not belonging.details["background"]:
         raise ApiError(
             400,
             "not_in_background",
@@ -220,25 +228,25 @@ async def cancel_response(response_id: ResponseId, context: ContextDep, caller: 
 
 
 async def _shown(context: ServerContext, caller: Caller, response_id: str) -> dict[str, Any]:
-    found = await afind(context, caller, RESPONSE, response_id)
+    belonging = await afind(context, caller, RESPONSE, response_id)
     talk = await talk_of(context, response_id)
-    if found is None or talk is None:
+    if belonging is None or talk is None:
         raise not_found(RESPONSE, response_id)
     answer = await talk.answer()
     if not answer.is_known:
         raise await _unknown(talk)
-    return response_of(answer, found.details, found.created_at)
+    return response_of(answer, belonging.details, belonging.created_at)
 
 
 async def _stream(context: ServerContext, caller: Caller, response_id: str, after: int) -> Response:
-    found = await afind(context, caller, RESPONSE, response_id)
+    belonging = await afind(context, caller, RESPONSE, response_id)
     talk = await talk_of(context, response_id)
-    if found is None or talk is None:
+    if belonging is None or talk is None:
         raise not_found(RESPONSE, response_id)
     if not (await talk.answer()).is_known:
         raise await _unknown(talk)
     answer = Answer(response_id)
-    writer = EventWriter(answer, found.details, found.created_at, after=after)
+    writer = EventWriter(answer, belonging.details, belonging.created_at, after=after)
     return EventStream(context, _events(context, talk, answer, writer))
 
 
@@ -247,8 +255,8 @@ async def _unknown(talk: Talk) -> ApiError:
     stream = stream_of(talk.conversation_id)
     page = await call(lambda: talk.context.store.events(stream, after=talk.after, limit=1))
     if page and page[0].seq > talk.after + 1:
-        what = f"The log of the response {talk.answer_id!r} was trimmed: what it said is gone."
-        return ApiError(410, "response_trimmed", what)
+        message = f"The log of the response {talk.answer_id!r} was trimmed: what it said is gone."
+        return ApiError(410, "response_trimmed", message)
     return not_found(RESPONSE, talk.answer_id)
 
 

@@ -1,6 +1,7 @@
 """Begin runs of workflows, look at them, follow them, answer, cancel, resume and fork them."""
 
 import asyncio
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query
@@ -10,25 +11,29 @@ from pydantic import BaseModel, ConfigDict, Field
 from troth.bridge import call
 from troth.errors import MisuseError
 from troth.runtime.engine.errors import UnknownRunError
+from troth.runtime.store import DamagedStoreError
+from troth.runtime.store.sqlite.transaction import history_topic
 from troth.runtime.workflows.execute.failures import check_inputs
 from troth.runtime.workflows.link.linker import LinkedWorkflow
 from troth.runtime.workflows.record.report import RunReport, RunWord, StepWord
-from troth.server.access import Caller, CallerDep, Scope, needs
+from troth.server.access.concurrency import check_under_way
+from troth.server.access.owners import aclaim, afind, alist, page_cursor, page_end
+from troth.server.access.scopes import Caller, CallerDep, Scope, needs
 from troth.server.channels import HttpChannel
 from troth.server.context import ContextDep, ServerContext
+from troth.server.direct_route import DirectRoute
 from troth.server.errors import ApiError, not_found
 from troth.server.idempotency import OnceDep, Seed
-from troth.server.owners import aclaim, afind, alist, page_cursor, page_end
 from troth.server.prefer import PreferDep, Preference
-from troth.server.sources import RunSource
-from troth.server.streams import CursorDep, EventStream, stream_of
+from troth.server.run_reports import areport
+from troth.server.streams.sources import RunSource
+from troth.server.streams.sse import CursorDep, EventStream, FollowDep, stream_of
 from troth.server.telemetry import trace_context, tracing
-from troth.server.under_way import check_under_way
 from troth.server.webhooks import WebhookChannel
 
 __all__ = ["router"]
 
-router = APIRouter(tags=["runs"])
+router = APIRouter(tags=["runs"], route_class=DirectRoute)
 
 NOTHING_MORE: dict[int | str, dict[str, Any]] = {
     204: {"description": "The run is over, and nothing follows the cursor."}
@@ -137,9 +142,9 @@ async def awaited(context: ServerContext, run_id: str, prefer: Preference) -> Ru
         try:
             async with asyncio.timeout(prefer.wait):
                 return await context.runtime.aattach(run_id, check=False, wait=False)
-        except TimeoutError:
-            pass
-    return await context.runtime.ashow(run_id)
+        except (TimeoutError, DamagedStoreError):
+            pass  # what is told instead is the run as it is, with its damage
+    return await areport(context.runtime, run_id)
 
 
 @router.post(
@@ -175,12 +180,12 @@ async def _begin(
     context: ServerContext, caller: Caller, linked: LinkedWorkflow, inputs: dict[str, Any], run_id: str
 ) -> None:
     """Begin the run; as a promise, where its owner has a receiver of webhooks that is to be told of its end."""
-    told = context.webhooks.channel_for(caller.owner, run_id)
-    if told is None:
+    webhook = context.webhooks.channel_for(caller.owner, run_id)
+    if webhook is None:
         with HttpChannel.session(run_id):
             await context.runtime.astart(linked, inputs, run_id=run_id)
     elif await call(context.store.promises.find, run_id) is None:  # an earlier attempt may have begun it
-        with WebhookChannel.session(told, run_id):
+        with WebhookChannel.session(webhook, run_id):
             await context.runtime.promises.astart(linked, inputs=inputs, promise_id=run_id, detach="must")
 
 
@@ -193,13 +198,13 @@ async def list_runs(
 ) -> RunList:
     """The runs that were begun through a server, the newest first."""
     page = await alist(context, caller, "run", before=page_cursor(before), limit=limit)
-    runs = [run for one in page if (run := await _shown(context, one.id)) is not None]
+    runs = [run for belonging in page if (run := await _shown(context, belonging.id)) is not None]
     return RunList(data=[info(run) for run in runs], next=page_end(page, limit))
 
 
 async def _shown(context: ServerContext, run_id: str) -> RunReport | None:
     try:
-        return await context.runtime.ashow(run_id)
+        return await areport(context.runtime, run_id)
     except UnknownRunError:
         return None  # it was to be begun, and nobody was told that it had
 
@@ -208,14 +213,19 @@ async def _shown(context: ServerContext, run_id: str) -> RunReport | None:
 async def show_run(run_id: RunId, context: ContextDep, caller: CallerDep, prefer: PreferDep) -> RunInfo:
     """A run as it is now; with `Prefer: wait=N` as it is at its end, or after N seconds."""
     await afind(context, caller, "run", run_id)
-    await _exists(context, run_id)
+    if await _shown(context, run_id) is None:
+        raise not_found("run", run_id)
     return info(await awaited(context, run_id, prefer))
 
 
 async def _exists(context: ServerContext, run_id: str) -> RunReport:
+    """The run, if there is one that can be read: nothing else can be followed or acted on."""
     run = await _shown(context, run_id)
     if run is None:
         raise not_found("run", run_id)
+    if run.state is RunWord.DAMAGED and run.error is not None:
+        message, _, advice = run.error.message.partition("\n")
+        raise ApiError(409, "run_damaged", message, advice=advice or None)
     return run
 
 
@@ -225,15 +235,15 @@ async def run_events(
     context: ContextDep,
     caller: CallerDep,
     after: CursorDep,
-    follow: Annotated[bool, Query(description="false to end with what there is now")] = True,  # noqa: FBT002
+    follow: FollowDep,
 ) -> Response:
     """What happens in a run, as it happens; ends with the run. 204 if it is over and nothing follows the cursor."""
     await afind(context, caller, "run", run_id)
     run = await _exists(context, run_id)
-    source = RunSource(context.runtime, run_id)
-    if run.is_over and after and after == source.read(after).last:
+    if run.is_over and after and after == RunSource(context.runtime, run_id).read(after).last:
         return Response(status_code=204)  # so that a browser does not come back for ever
-    return stream_of(context, lambda: source, source.topic, after, follow=follow)
+    make = partial(RunSource, context.runtime, run_id)
+    return stream_of(context, make, history_topic(run_id), after, follow=follow)
 
 
 class Approval(BaseModel):
@@ -273,13 +283,14 @@ async def approve_run(
     await afind(context, caller, "run", run_id)
     await _exists(context, run_id)
 
-    async def work(_: Seed) -> Response:
+    async def work(seed: Seed) -> Response:
         try:
             await context.runtime.aapprove(
                 run_id, body.step, deny=body.deny, by=body.by or caller.owner, note=body.note
             )
         except MisuseError as refused:
-            raise _conflict("not_asked", refused) from refused
+            if not (seed.is_repeated and await call(_was_answered, context, run_id, seed.since)):
+                raise _conflict("not_asked", refused) from refused
         return answer(await awaited(context, run_id, prefer), 200, prefer.headers)
 
     return await once(work)
@@ -302,14 +313,15 @@ async def resume_run(
     await afind(context, caller, "run", run_id)
     await _exists(context, run_id)
 
-    async def work(_: Seed) -> Response:
+    async def work(seed: Seed) -> Response:
         with HttpChannel.session(run_id):
             try:
                 await context.runtime.astart_resume(
                     run_id, accept_changes=body.accept_changes, as_recorded=body.as_recorded, budget=body.budget
                 )
             except MisuseError as refused:
-                raise _conflict("cannot_resume", refused) from refused
+                if not (seed.is_repeated and await call(_was_resumed, context, run_id, seed.since)):
+                    raise _conflict("cannot_resume", refused) from refused
         return answer(await awaited(context, run_id, prefer), 202, prefer.headers)
 
     return await once(work)
@@ -335,6 +347,21 @@ async def fork_run(
         return answer(await awaited(context, fork_id, prefer), 202, prefer.headers)
 
     return await once(work)
+
+
+def _was_answered(context: ServerContext, run_id: str, moment: float) -> bool:
+    """Whether somebody has answered a run's question since then: an attempt at the same request, before a crash."""
+    return any(signal.sent_at >= moment for signal in context.store.signals(run_id))
+
+
+def _was_resumed(context: ServerContext, run_id: str, moment: float) -> bool:
+    """The same, of a run that was gone on with."""
+    pages, after = context.runtime.event_pages(run_id), 0
+    while events := pages.read(after)[0]:
+        if any(event.what == "run resumed" and event.at >= moment for event in events):
+            return True
+        after = events[-1].seq
+    return False
 
 
 def _conflict(code: str, refused: MisuseError) -> Exception:

@@ -8,19 +8,20 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from troth.runtime.workflows.link.from_saga import outcome_of
 from troth.runtime.workflows.record.report import RunReport
-from troth.server.access import Caller, CallerDep, Scope, needs
+from troth.server.access.concurrency import check_under_way
+from troth.server.access.owners import aclaim, afind
+from troth.server.access.scopes import Caller, CallerDep, Scope, needs
 from troth.server.channels import HttpChannel
 from troth.server.context import ContextDep, ServerContext
+from troth.server.direct_route import DirectRoute
 from troth.server.errors import ApiError, not_found
 from troth.server.idempotency import OnceDep, Seed
-from troth.server.owners import aclaim, afind
 from troth.server.prefer import PreferDep
 from troth.server.routes.runs import awaited
-from troth.server.under_way import check_under_way
 
 __all__ = ["router"]
 
-router = APIRouter(tags=["sagas"])
+router = APIRouter(tags=["sagas"], route_class=DirectRoute)
 
 SagaId = Annotated[str, Path(max_length=200, description="the id of the saga's run")]
 
@@ -67,7 +68,7 @@ def info(context: ServerContext, run: RunReport) -> SagaInfo:
         done=list(outcome.done),
         undone=list(outcome.undone),
         kept=list(outcome.kept),
-        not_undone=[left.step for left in outcome.not_undone],
+        not_undone=[failed_undo.step for failed_undo in outcome.not_undone],
         failed=None if outcome.failed is None else str(outcome.failed),
         results=dict(outcome.results),
     )

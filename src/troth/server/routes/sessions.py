@@ -11,26 +11,43 @@ from troth.bridge import call
 from troth.errors import MisuseError
 from troth.runtime.sessions.config import SessionConfig
 from troth.runtime.sessions.hypervisor import Hypervisor
+from troth.runtime.sessions.policy.decision import PolicyTable, Rule, Word
 from troth.runtime.sessions.session import Session
 from troth.runtime.sessions.state import SessionState
 from troth.runtime.store import RunRecord, RunState
-from troth.server.access import Caller, CallerDep, Scope, needs
+from troth.server.access.owners import aclaim, afind, alist, page_cursor, page_end
+from troth.server.access.scopes import Caller, CallerDep, Scope, needs
 from troth.server.channels import HttpChannel
 from troth.server.context import ContextDep, ServerContext
+from troth.server.direct_route import DirectRoute
 from troth.server.errors import ApiError, not_found
 from troth.server.idempotency import OnceDep, Seed
-from troth.server.owners import aclaim, afind, alist, page_cursor, page_end
 from troth.server.prefer import PreferDep
 from troth.server.telemetry import tracing
 from troth.server.telemetry.names import Attribute, SpanName
 
 __all__ = ["router", "seen_session"]
 
-router = APIRouter(tags=["sessions"])
+router = APIRouter(tags=["sessions"], route_class=DirectRoute)
 
 SessionId = Annotated[str, Path(max_length=200, description="the id of the session")]
 AgentId = Annotated[str, Path(max_length=256, description="the agent, as it joined")]
 _FORBID = ConfigDict(extra="forbid")
+
+
+class PolicyRow(BaseModel):
+    """One row of a policy. `action` and `agent` are patterns as of a shell; `ask` waits for the yes of `people`."""
+
+    model_config = _FORBID
+
+    answer: Word
+    action: str = Field(default="*", min_length=1, max_length=200)
+    agent: str = Field(default="*", min_length=1, max_length=256)
+    rings: list[Annotated[int, Field(ge=0, le=3)]] | None = None
+    arguments: dict[str, Any] = Field(default_factory=dict)
+    reason: str = Field(default="", max_length=2000)
+    people: int = Field(default=1, ge=1, le=100)
+    expires: float = Field(default=3600.0, gt=0.001, le=604800, description="seconds for which an act may wait")
 
 
 class NewSession(BaseModel):
@@ -38,6 +55,10 @@ class NewSession(BaseModel):
 
     model_config = _FORBID
 
+    policy: list[PolicyRow] | None = Field(
+        default=None, max_length=200, description="asked before every act: the first row that fits answers"
+    )
+    otherwise: Word = Field(default="deny", description="the answer where no row of the policy fits")
     max_members: int = Field(default=10, ge=1, le=1000)
     max_duration: float = Field(default=3600, gt=0.001, le=604800, description="in seconds")
     min_score: float = Field(default=0.6, ge=0, le=1)
@@ -165,7 +186,15 @@ def info(session: Session) -> SessionInfo:
 @router.post("/sessions", status_code=201, response_model=SessionInfo, **needs(Scope.RUN))
 async def create_session(body: NewSession, context: ContextDep, caller: CallerDep, once: OnceDep) -> Response:
     """Create a session. Nobody is in it yet."""
-    config = SessionConfig(max_members=body.max_members, max_duration=body.max_duration, min_score=body.min_score)
+    if body.policy is None and "otherwise" in body.model_fields_set:
+        raise ApiError(400, "invalid_field", "`otherwise` goes with a `policy`.", param="otherwise")
+    rules = [Rule(**row.model_dump()) for row in body.policy or ()]
+    config = SessionConfig(
+        max_members=body.max_members,
+        max_duration=body.max_duration,
+        min_score=body.min_score,
+        policy=None if body.policy is None else PolicyTable(rules, body.otherwise),
+    )
 
     async def work(seed: Seed) -> Response:
         session_id = seed.id("session")
@@ -190,8 +219,8 @@ async def list_sessions(
     """The sessions that were created through a server, the newest first."""
     page = await alist(context, caller, "session", before=page_cursor(before), limit=limit)
     hypervisor = await call(lambda: context.runtime.hypervisor)
-    found = [session for one in page if (session := await call(hypervisor.get, one.id)) is not None]
-    return SessionList(data=[info(session) for session in found], next=page_end(page, limit))
+    sessions = [session for belonging in page if (session := await call(hypervisor.get, belonging.id)) is not None]
+    return SessionList(data=[info(session) for session in sessions], next=page_end(page, limit))
 
 
 @router.get("/sessions/{session_id}", **needs(Scope.READ))
@@ -207,19 +236,28 @@ async def activate_session(session_id: SessionId, context: ContextDep, caller: C
     return info(await call(hypervisor.activate, session_id))
 
 
-@router.post("/sessions/{session_id}/members", status_code=201, **needs(Scope.ACT))
-async def join_session(session_id: SessionId, body: Joining, context: ContextDep, caller: CallerDep) -> SessionInfo:
+@router.post("/sessions/{session_id}/members", status_code=201, response_model=SessionInfo, **needs(Scope.ACT))
+async def join_session(
+    session_id: SessionId, body: Joining, context: ContextDep, caller: CallerDep, once: OnceDep
+) -> Response:
     """Let an agent in."""
-    hypervisor, _ = await seen_session(context, caller, session_id)
+    hypervisor, session = await seen_session(context, caller, session_id)
     missing = [name for name in body.actions if name not in hypervisor.actions]
     if missing:
         raise ApiError(400, "unknown_action", f"No action {missing[0]!r} is registered here.", param="actions")
-    await call(
-        lambda: hypervisor.join(
-            session_id, body.agent, score=body.score, actions=body.actions, consensus=body.consensus
-        )
-    )
-    return info((await seen_session(context, caller, session_id))[1])
+
+    async def work(seed: Seed) -> Response:
+        members = info(session).members if seed.is_repeated else []
+        if not any(member.agent == body.agent and member.joined_at >= seed.since for member in members):
+            await call(
+                lambda: hypervisor.join(
+                    session_id, body.agent, score=body.score, actions=body.actions, consensus=body.consensus
+                )
+            )
+        joined = info((await seen_session(context, caller, session_id))[1])
+        return JSONResponse(joined.model_dump(mode="json"), 201)
+
+    return await once(work)
 
 
 @router.delete("/sessions/{session_id}/members/{agent}", **needs(Scope.ACT))
@@ -295,10 +333,10 @@ async def execute(
             raise problem
         if record is None:
             raise ApiError(503, "not_begun", "The act has not begun yet.")
-        told = act_info(record)
-        status = 202 if told.state == "running" else 200
+        act = act_info(record)
+        status = 202 if act.state == "running" else 200
         headers = {"Location": f"/v1/sessions/{session_id}/acts/{act_id}", **prefer.headers}
-        return JSONResponse(told.model_dump(mode="json"), status, headers)
+        return JSONResponse(act.model_dump(mode="json"), status, headers)
 
     return await once(work)
 
@@ -309,9 +347,9 @@ async def show_act(
 ) -> ActInfo:
     """What became of an act."""
     hypervisor, _ = await seen_session(context, caller, session_id)
-    found = await afind(context, caller, "act", act_id)
+    belonging = await afind(context, caller, "act", act_id)
     record = await call(hypervisor.engine.find, act_id)
-    if record is None or found is None or found.details.get("session") != session_id:
+    if record is None or belonging is None or belonging.details.get("session") != session_id:
         raise not_found("act", act_id)
     return act_info(record)
 
@@ -326,5 +364,5 @@ _WORDS: dict[RunState, Literal["completed", "failed", "cancelled"]] = {
 def act_info(record: RunRecord) -> ActInfo:
     """An act as it is told."""
     error = record.error if isinstance(record.error, dict) else None
-    told = None if error is None else {"type": error.get("type"), "message": error.get("message")}
-    return ActInfo(id=record.id, state=_WORDS.get(record.state, "running"), result=record.result, error=told)
+    problem = None if error is None else {"type": error.get("type"), "message": error.get("message")}
+    return ActInfo(id=record.id, state=_WORDS.get(record.state, "running"), result=record.result, error=problem)

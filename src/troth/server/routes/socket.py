@@ -23,16 +23,16 @@ from fastapi import APIRouter, WebSocket, WebSocketDisconnect
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from troth.runtime.conversations.log import stream_of as log_of
-from troth.server.access import Caller, Scope, check_scope
+from troth.server.access.owners import afind
+from troth.server.access.scopes import Caller, Scope, check_scope
 from troth.server.channels import Reader, SocketChannel
 from troth.server.context import ServerContext
 from troth.server.errors import ApiError, as_api_error, body_of
-from troth.server.feeds import Source
 from troth.server.idempotency import Once, Seed
-from troth.server.owners import afind
 from troth.server.routes.conversations import NewMessage, opened, say
-from troth.server.sources import LogSource, RunSource
-from troth.server.streams import Told, check_room, one_line, tell
+from troth.server.streams.feeds import Item, Source
+from troth.server.streams.sources import LogSource, RunSource
+from troth.server.streams.sse import Notice, check_room, one_line, tell
 
 __all__ = ["SOCKET", "router"]
 
@@ -117,8 +117,8 @@ class _Socket:
         """Read and write until one of both ends."""
         tasks = [asyncio.create_task(self._read()), asyncio.create_task(self._write())]
         try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
+            ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in ended:
                 task.result()
         except WebSocketDisconnect:
             pass
@@ -149,8 +149,8 @@ class _Socket:
                 number = message.get("n")
                 verb = self._verbs.get(str(message.get("type")))
                 if verb is None:
-                    known = ", ".join(self._verbs)
-                    raise ApiError(400, "unknown_type", "The type is not known.", param="type", advice=f"Use: {known}.")
+                    verbs = ", ".join(self._verbs)
+                    raise ApiError(400, "unknown_type", "The type is not known.", param="type", advice=f"Use: {verbs}.")
                 answer = await verb(message)
             except WebSocketDisconnect:
                 raise
@@ -164,8 +164,8 @@ class _Socket:
     # What a client may ask for
 
     async def _subscribe(self, message: object) -> dict[str, Any]:
-        wanted = _Subscribe.model_validate(message)
-        kind, thing = topic = wanted.topic
+        request = _Subscribe.model_validate(message)
+        kind, thing = topic = request.topic
         if topic in self._subscriptions and not self._subscriptions[topic].done():
             raise ApiError(409, "already_subscribed", f"The socket follows the {kind} {thing!r} already.", param=kind)
         if len(self._subscriptions) >= _MOST:
@@ -178,7 +178,7 @@ class _Socket:
         else:
             await opened(self._context, self._caller, thing)
             source = LogSource(self._context.store, log_of(thing))
-        self._subscriptions[topic] = asyncio.create_task(self._follow(topic, source, wanted.after))
+        self._subscriptions[topic] = asyncio.create_task(self._follow(topic, source, request.after))
         return {}
 
     async def _unsubscribe(self, message: object) -> dict[str, Any]:
@@ -190,22 +190,22 @@ class _Socket:
 
     async def _send(self, message: object) -> dict[str, Any]:
         check_scope(self._caller, Scope.RUN)
-        wanted = _Send.model_validate(message)
-        found, conversation = await opened(self._context, self._caller, wanted.conversation)
-        body = NewMessage(text=wanted.text, run=wanted.run)
+        request = _Send.model_validate(message)
+        belonging, conversation = await opened(self._context, self._caller, request.conversation)
+        body = NewMessage(text=request.text, run=request.run)
 
         async def start(since: float | None) -> None:
-            async with SocketChannel.session(self._context.channels, wanted.conversation):
+            async with SocketChannel.session(self._context.channels, request.conversation):
                 await self._context.turns.start(conversation, unless_since=since)
 
         async def work(seed: Seed) -> Any:
             from fastapi.responses import JSONResponse
 
-            number = await say(self._context, self._caller, found, conversation, body, seed, start)
+            number = await say(self._context, self._caller, belonging, conversation, body, seed, start)
             return JSONResponse({"number": number})
 
-        words = json.dumps([wanted.conversation, wanted.text, wanted.run]).encode()
-        once = Once(self._context, self._caller, wanted.key, hashlib.sha256(words).hexdigest(), None)
+        words = json.dumps([request.conversation, request.text, request.run]).encode()
+        once = Once(self._context, self._caller, request.key, hashlib.sha256(words).hexdigest(), None)
         answer: dict[str, Any] = json.loads(bytes((await once(work)).body))
         return answer
 
@@ -228,18 +228,26 @@ class _Socket:
 
     async def _tell(self, topic: tuple[str, str], source: Source, after: int, reader: Reader | None) -> None:
         async with aclosing(tell(self._context, lambda: source, source.topic, after, reader=reader)) as things:
-            async for told in things:
-                if told.kind is not None:  # the protocol has keep-alives of its own
-                    await self._out.put(self._numbered(topic, told))
+            async for notices in things:
+                for notice in notices:
+                    if notice.kind is not None:  # the protocol has keep-alives of its own
+                        await self._out.put(self._numbered(topic, notice))
         await self._out.put({"type": "end", "n": self._next(), topic[0]: topic[1]})
 
-    def _numbered(self, topic: tuple[str, str], told: Told) -> dict[str, Any]:
-        data = json.loads(told.data)
+    def _numbered(self, topic: tuple[str, str], notice: Item | Notice) -> dict[str, Any]:
+        data = json.loads(notice.data)
         number = self._next()
-        if told.kind == "delivery":
+        if notice.kind == "delivery":
             self._deliveries[number] = data["id"]
             return {"type": "delivery", "n": number, topic[0]: topic[1], "data": data}
-        return {"type": "event", "n": number, topic[0]: topic[1], "id": told.number, "event": told.kind, "data": data}
+        return {
+            "type": "event",
+            "n": number,
+            topic[0]: topic[1],
+            "id": notice.seq,
+            "event": notice.kind,
+            "data": data,
+        }
 
     def _next(self) -> int:
         self._number += 1

@@ -7,14 +7,15 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from troth.runtime.store.promise_records import DeliveryState
-from troth.server.access import CallerDep, Scope, needs
+from troth.server.access.scopes import CallerDep, Scope, needs
 from troth.server.context import ContextDep
+from troth.server.direct_route import DirectRoute
 from troth.server.idempotency import OnceDep, Seed
 from troth.server.webhooks import Endpoint
 
 __all__ = ["router"]
 
-router = APIRouter(tags=["webhooks"])
+router = APIRouter(tags=["webhooks"], route_class=DirectRoute)
 
 WebhookId = Annotated[str, Path(max_length=200, description="the id of the webhook")]
 
@@ -106,8 +107,8 @@ async def register_webhook(body: NewWebhook, context: ContextDep, caller: Caller
 
     async def work(seed: Seed) -> Response:
         endpoint_id = seed.id("wh")
-        known = next((one for one in context.webhooks.list(caller.owner) if one.id == endpoint_id), None)
-        endpoint = known or await context.webhooks.register(
+        earlier = next((row for row in context.webhooks.list(caller.owner) if row.id == endpoint_id), None)
+        endpoint = earlier or await context.webhooks.register(
             body.url,
             owner=caller.owner,
             sessions=body.sessions,
@@ -138,13 +139,22 @@ async def delete_webhook(webhook_id: WebhookId, context: ContextDep, caller: Cal
     await context.webhooks.delete(webhook_id, caller.sees)
 
 
-@router.post("/webhooks/{webhook_id}/rotate", **needs(Scope.ACT))
+@router.post("/webhooks/{webhook_id}/rotate", response_model=WebhookWithSecret, **needs(Scope.ACT))
 async def rotate_secret(
-    webhook_id: WebhookId, context: ContextDep, caller: CallerDep, body: Rotation | None = None
-) -> WebhookWithSecret:
-    """Make a new secret. Deliveries are signed with both for a while, so that none is refused meanwhile."""
-    keep = (body or Rotation()).keep
-    return _with_secret(await context.webhooks.rotate(webhook_id, caller.sees, keep=keep))
+    webhook_id: WebhookId, context: ContextDep, caller: CallerDep, once: OnceDep, body: Rotation | None = None
+) -> Response:
+    """Make a new secret. Deliveries are signed with both for a while, so that none is refused meanwhile.
+
+    Send it with an `Idempotency-Key`: repeated without one, it makes another secret, and the one before the last signs
+    no more.
+    """
+
+    async def work(seed: Seed) -> Response:
+        keep = (body or Rotation()).keep
+        endpoint = await context.webhooks.rotate(webhook_id, caller.sees, keep=keep, rotation_id=seed.id("rot"))
+        return JSONResponse(_with_secret(endpoint).model_dump(mode="json"))
+
+    return await once(work)
 
 
 @router.post("/webhooks/{webhook_id}/disable", **needs(Scope.ACT))
@@ -164,7 +174,7 @@ async def list_failures(
     webhook_id: WebhookId, context: ContextDep, caller: CallerDep, limit: Annotated[int, Query(ge=1, le=1000)] = 100
 ) -> FailureList:
     """Deliveries that did not arrive, and why."""
-    found = await context.webhooks.failures(webhook_id, caller.sees, limit=limit)
+    records = await context.webhooks.failures(webhook_id, caller.sees, limit=limit)
     return FailureList(
         data=[
             Failure(
@@ -175,7 +185,7 @@ async def list_failures(
                 problem=record.problem,
                 next_attempt_at=record.due_at,
             )
-            for record in found
+            for record in records
         ]
     )
 

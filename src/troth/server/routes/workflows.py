@@ -5,13 +5,14 @@ from pydantic import BaseModel
 
 from troth.runtime.workflows.document.contracts import ABSENT
 from troth.runtime.workflows.link.linker import LinkedWorkflow
-from troth.server.access import Scope, needs
+from troth.server.access.scopes import Scope, needs
 from troth.server.context import ContextDep
+from troth.server.direct_route import DirectRoute
 from troth.server.errors import not_found
 
 __all__ = ["router"]
 
-router = APIRouter(tags=["workflows"])
+router = APIRouter(tags=["workflows"], route_class=DirectRoute)
 
 
 class InputInfo(BaseModel):

@@ -51,11 +51,11 @@ class Metrics:
 
     def look(self) -> list[Sample]:
         """All numbers, as of now. Reads what is new since the last look."""
-        runs, begun, turns = self._store.read_server(
+        runs, begun_by_kind, turns = self._store.read_server(
             lambda rows: (rows.runs_by_state(), rows.count(_BEGUN), len(rows.open_turns()))
         )
         samples = [Sample("runs", count, state) for state, count in sorted(runs.items())]
-        samples += [Sample("begun", count, kind) for kind, count in begun.items()]
+        samples += [Sample("begun", count, kind) for kind, count in begun_by_kind.items()]
         samples += [Sample("turns_open", turns)]
         states = self._store.promises.states()
         samples += [Sample("promises", count, state) for state, count in sorted(states.items())]
@@ -94,16 +94,16 @@ class Metrics:
             self._kept_at = time.monotonic()
             self._store.commit(KEEP, self._keep)
 
-    def _load(self, kept: Any) -> None:
-        if isinstance(kept, dict):
-            self._cursor = int(kept["cursor"])
-            self._counts = Counter({str(name): int(count) for name, count in kept["counts"].items()})
+    def _load(self, stored: Any) -> None:
+        if isinstance(stored, dict):
+            self._cursor = int(stored["cursor"])
+            self._counts = Counter({str(name): int(count) for name, count in stored["counts"].items()})
         self._is_loaded = True
 
     def _keep(self, tx: Transaction) -> None:
         """Keep the fold, unless another process has come further."""
-        kept = tx.get_meta(_META)
-        if not isinstance(kept, dict) or kept["cursor"] < self._cursor:
+        stored = tx.get_meta(_META)
+        if not isinstance(stored, dict) or stored["cursor"] < self._cursor:
             tx.set_meta(_META, {"cursor": self._cursor, "counts": dict(self._counts)})
 
 

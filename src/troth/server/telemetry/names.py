@@ -78,7 +78,7 @@ METRICS: dict[str, Metric] = {
     "turns_open": Metric(
         "troth_turns_open", "troth.turns.open", "gauge", "Turns that were accepted and are not known to be over."
     ),
-    "streams": Metric("troth_server_streams", "troth.server.streams", "gauge", "Streams open in this process."),
+    "streams": Metric("troth_server_streams", "troth.server.streams.sse", "gauge", "Streams open in this process."),
     "closing": Metric("troth_server_closing", "troth.server.closing", "gauge", "Whether this process is being ended."),
     "promises": Metric("troth_promises", "troth.promises", "gauge", "Promises in the store, by their state.", "state"),
     "promised": Metric(

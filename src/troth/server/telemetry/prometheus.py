@@ -15,10 +15,10 @@ def render(samples: Sequence[Sample]) -> str:
     lines = []
     for name, metric in METRICS.items():
         lines += [f"# HELP {metric.prometheus} {metric.help}", f"# TYPE {metric.prometheus} {metric.kind}"]
-        found = [sample for sample in samples if sample.metric == name]
-        if not found and metric.label is None:
-            found = [Sample(name, 0)]
-        for sample in found:
+        own = [sample for sample in samples if sample.metric == name]
+        if not own and metric.label is None:
+            own = [Sample(name, 0)]
+        for sample in own:
             label = "" if metric.label is None else f'{{{metric.label}="{_escaped(sample.label or "")}"}}'
             lines.append(f"{metric.prometheus}{label} {sample.value}")
     return "\n".join(lines) + "\n"

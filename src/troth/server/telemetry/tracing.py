@@ -110,7 +110,7 @@ def span(name: SpanName, values: Values | None = None, *, parent: Carrier | None
 
 def carrier() -> dict[str, str]:
     """Where we are: the span we are in, else what the request brought along."""
-    found: dict[str, str] = {}
+    headers: dict[str, str] = {}
     if is_used():
-        _propagator().inject(found)
-    return found or dict(incoming.get())
+        _propagator().inject(headers)
+    return headers or dict(incoming.get())

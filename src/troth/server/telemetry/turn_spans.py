@@ -62,8 +62,8 @@ class TurnSpans:
                 self._trace = of_payload(event.payload)
             case "run.started":
                 values = {Attribute.CONVERSATION: self._id, Attribute.AGENT: self._agent}
-                made = tracing.begin(SpanName.TURN, at=event.at, parent=self._trace, values=values)
-                self._open = _Open(made, event.payload["run"])
+                span = tracing.begin(SpanName.TURN, at=event.at, parent=self._trace, values=values)
+                self._open = _Open(span, event.payload["run"])
             case "message" if self._open is not None:
                 self._message(self._open, event)
             case "agent.usage" if self._open is not None:
@@ -75,16 +75,20 @@ class TurnSpans:
                 self._open = None
 
     def _message(self, turn: _Open, event: Event) -> None:
-        said = event.payload
-        if said["role"] == "tool":
-            values = {Attribute.CONTENT_OUT: said.get("text")} if self._has_content else {}
-            tracing.finish(turn.tools.pop(said.get("call_id", ""), None), at=event.at, values=values)
+        message = event.payload
+        if message["role"] == "tool":
+            values = {Attribute.CONTENT_OUT: message.get("text")} if self._has_content else {}
+            tracing.finish(turn.tools.pop(message.get("call_id", ""), None), at=event.at, values=values)
             return
-        for asked in said.get("calls", ()):
-            values = {Attribute.TOOL: asked["name"], Attribute.TOOL_CALL: asked["id"], Attribute.CONVERSATION: self._id}
+        for tool_call in message.get("calls", ()):
+            values = {
+                Attribute.TOOL: tool_call["name"],
+                Attribute.TOOL_CALL: tool_call["id"],
+                Attribute.CONVERSATION: self._id,
+            }
             if self._has_content:
-                values[Attribute.CONTENT_IN] = asked["arguments"]
-            turn.tools[asked["id"]] = tracing.begin(SpanName.TOOL, at=event.at, parent=turn.span, values=values)
+                values[Attribute.CONTENT_IN] = tool_call["arguments"]
+            turn.tools[tool_call["id"]] = tracing.begin(SpanName.TOOL, at=event.at, parent=turn.span, values=values)
 
     def _end(self, turn: _Open, event: Event) -> None:
         for tool in turn.tools.values():  # never answered

@@ -17,8 +17,8 @@ _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 # Of our own, because what `is_global` says has changed between patch releases of Python, and is true of multicast.
 _INSIDE: tuple[tuple[_Network, str], ...] = tuple(
-    (ipaddress.ip_network(network), what)
-    for network, what in (
+    (ipaddress.ip_network(network), meaning)
+    for network, meaning in (
         ("0.0.0.0/8", "this machine"),
         ("10.0.0.0/8", "a private network"),
         ("100.64.0.0/10", "a carrier's or a cloud's own network"),
@@ -63,9 +63,9 @@ def why_inside(address: Address) -> str | None:
     An IPv6 address that carries an IPv4 one (mapped, 6to4, Teredo, NAT64, ISATAP) leads to that one, so both count.
     """
     for candidate in (address, *_carried(address)):
-        for network, what in _INSIDE:
+        for network, meaning in _INSIDE:
             if candidate.version == network.version and candidate in network:
-                return what if candidate == address else f"a way to {candidate}, {what}"
+                return meaning if candidate == address else f"a way to {candidate}, {meaning}"
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is None and not _is_unicast(address):
         return "no address of the public internet"
     return None

@@ -122,8 +122,8 @@ class WebhookChannel(Channel):
             httpcore.AsyncConnectionPool(ssl_context=self._sending.tls, network_backend=backend) as pool,
             pool.stream("POST", endpoint.url, headers=list(headers.items()), content=body.encode()) as answer,
         ):
-            found = {name.lower(): value for name, value in answer.headers}
-            return answer.status, found.get(b"retry-after", b"").decode("ascii", "replace") or None
+            answer_headers = {name.lower(): value for name, value in answer.headers}
+            return answer.status, answer_headers.get(b"retry-after", b"").decode("ascii", "replace") or None
 
     async def _judge(self, delivery: Delivery, status: int, retry_after: str | None) -> Receipt:
         if 200 <= status < 300:
@@ -136,10 +136,10 @@ class WebhookChannel(Channel):
             return Receipt.refused(
                 f"it answered {status}; redirects are not followed. Register the address it leads to"
             )
-        asked = seconds_until(retry_after, self._sending.clock())
-        return Receipt.refused(f"it answered {status}", None if asked is None else self._not_before(delivery, asked))
+        delay = seconds_until(retry_after, self._sending.clock())
+        return Receipt.refused(f"it answered {status}", None if delay is None else self._not_before(delivery, delay))
 
-    def _not_before(self, delivery: Delivery, asked: float) -> float:
+    def _not_before(self, delivery: Delivery, delay: float) -> float:
         """What the receiver asks for, and never less than the schedule: `Retry-After: 0` is no way to be flooded."""
         policy = self._sending.policy
-        return max(asked, min(policy.longest, policy.first * 2.0 ** (delivery.attempt - 1)))
+        return max(delay, min(policy.longest, policy.first * 2.0 ** (delivery.attempt - 1)))

@@ -113,8 +113,8 @@ def fold(known: dict[str, Endpoint], event: Event) -> None:
         endpoint_id = event.payload["id"]
         after = change(known.get(endpoint_id), event.payload, event.at)
     except (KeyError, TypeError, ValueError) as cause:
-        what = f"entry {event.seq} of stream {event.stream!r}"
-        raise DamagedStoreError(what, f"it does not say what an entry {event.kind!r} says") from cause
+        entry = f"entry {event.seq} of stream {event.stream!r}"
+        raise DamagedStoreError(entry, f"it does not say what an entry {event.kind!r} says") from cause
     if after is None:
         known.pop(endpoint_id, None)
     else:

@@ -24,10 +24,10 @@ class UnknownHostError(Exception):
 async def resolve(host: str, port: int) -> Sequence[str]:
     """The addresses of a name, as the system knows them."""
     try:
-        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        infos = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as problem:
         raise UnknownHostError(f"the name {host!r} could not be looked up: {problem}") from problem
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    return list(dict.fromkeys(str(entry[4][0]) for entry in infos))
 
 
 async def check_host(host: str, port: int, allowed: Allowed, look_up: Resolve = resolve) -> list[Address]:

@@ -24,7 +24,7 @@ from troth.runtime.channels import Delivery
 from troth.runtime.promises import RetryPolicy
 from troth.runtime.store import Event, Notifier, StoreError, Transaction, commit_point
 from troth.runtime.store.promise_records import DeliveryRecord, DeliveryState
-from troth.runtime.store.transaction import stream_topic
+from troth.runtime.store.sqlite.transaction import stream_topic
 from troth.server.telemetry.trace_context import recall
 from troth.server.webhooks.addresses import Allowed
 from troth.server.webhooks.channel import OVER_THREE_DAYS, Sending, WebhookChannel
@@ -45,6 +45,9 @@ ANYBODY = ""
 """The owner of receivers that are told whoever began the work."""
 _OLD_SECRET = 86400.0  # seconds for which the secret before the newest still signs
 _LOOK = 2.0  # seconds after which the stream is looked at without news
+
+_Details = Callable[[Transaction, float], Mapping[str, Any] | None]
+"""What a change says, or None where it has been made already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,12 +140,12 @@ class Webhooks:
         bell = Notifier()
         with runtime.store.listening(bell, stream_topic(STREAM)):
             while True:
-                seen = bell.count
+                rung = bell.count
                 try:
                     await self._take_notice()
                 except StoreError as error:
                     log.warning("The receivers of webhooks could not be read just now: %s", error)
-                await bell.await_ring(seen, _LOOK)
+                await bell.await_ring(rung, _LOOK)
 
     async def _take_notice(self) -> None:
         """Read what the stream has more, and open and close channels to match it."""
@@ -193,8 +196,8 @@ class Webhooks:
 
     def list(self, owner: str | None = None) -> list[Endpoint]:
         """The receivers, of one owner if it is named, the oldest first."""
-        found = [endpoint for endpoint in self._known.values() if owner in (None, endpoint.owner)]
-        return sorted(found, key=lambda endpoint: (endpoint.created_at, endpoint.id))
+        endpoints = [endpoint for endpoint in self._known.values() if owner in (None, endpoint.owner)]
+        return sorted(endpoints, key=lambda endpoint: (endpoint.created_at, endpoint.id))
 
     def get(self, endpoint_id: str, owner: str | None = None) -> Endpoint:
         """One receiver; `owner` refuses somebody else's."""
@@ -214,7 +217,7 @@ class Webhooks:
         ]
         if not fitting:
             return None
-        best = max(fitting, key=lambda one: (bool(one.sessions), one.owner == owner, one.created_at, one.id))
+        best = max(fitting, key=lambda row: (bool(row.sessions), row.owner == owner, row.created_at, row.id))
         return self._channels.get(best.id)
 
     async def failures(
@@ -224,8 +227,8 @@ class Webhooks:
         runtime = self._opened()
         endpoint = self.get(endpoint_id, owner)
         states = (DeliveryState.DEAD, DeliveryState.DUE, DeliveryState.STORED)
-        found = await runtime.outbox.alist(states=states, channel=endpoint.channel, limit=limit)
-        return [record for record in found if record.problem is not None]
+        records = await runtime.outbox.alist(states=states, channel=endpoint.channel, limit=limit)
+        return [record for record in records if record.problem is not None]
 
     # Changing
 
@@ -264,29 +267,47 @@ class Webhooks:
 
     def _add(self, tx: Transaction, payload: dict[str, Any], now: float) -> None:
         """Write it down, unless another one is told of the same already: each delivery goes to one receiver."""
-        known = {endpoint.id: endpoint for endpoint in self._known.values() if endpoint.is_configured}
+        endpoints = {endpoint.id: endpoint for endpoint in self._known.values() if endpoint.is_configured}
         for event in tx.events(STREAM):
-            fold(known, event)
-        for other in known.values():
-            if other.owner != payload["owner"]:
+            fold(endpoints, event)
+        for neighbour in endpoints.values():
+            if neighbour.owner != payload["owner"]:
                 continue
-            shared = set(other.sessions) & set(payload["sessions"])
-            if shared or (not other.sessions and not payload["sessions"]):
+            shared = set(neighbour.sessions) & set(payload["sessions"])
+            if shared or (not neighbour.sessions and not payload["sessions"]):
                 of = f"the session {min(shared)!r}" if shared else "everything that this owner begins"
                 raise TakenError(
-                    f"The webhook {other.id!r} is told of {of} already, and a delivery goes to one receiver.\n"
+                    f"The webhook {neighbour.id!r} is told of {of} already, and a delivery goes to one receiver.\n"
                     "Nothing was registered. Delete that one, or name other `sessions`."
                 )
         tx.append_event(STREAM, "registered", payload, now)
 
     async def rotate(
-        self, endpoint_id: str, owner: str | None = None, *, secret: str | None = None, keep: float = _OLD_SECRET
+        self,
+        endpoint_id: str,
+        owner: str | None = None,
+        *,
+        secret: str | None = None,
+        keep: float = _OLD_SECRET,
+        rotation_id: str | None = None,
     ) -> Endpoint:
-        """Give a receiver a new secret. For `keep` seconds both sign, so that no delivery is refused meanwhile."""
+        """Give a receiver a new secret. For `keep` seconds both sign, so that no delivery is refused meanwhile.
+
+        Asked for again with the same `rotation_id`, nothing is changed: one more new secret would be the end of the
+        one that the receiver knows.
+        """
         check_seconds("keep", keep, may_be_none=False)
         endpoint = self._changeable(endpoint_id, owner)
         fresh = new_secret() if secret is None else check_secret(secret)
-        await self._change("rotated", endpoint, lambda now: {"secret": fresh, "old_until": now + keep})
+
+        def details(tx: Transaction, now: float) -> Mapping[str, Any] | None:
+            if rotation_id is None:
+                return {"secret": fresh, "old_until": now + keep}
+            if any(event.payload.get("rotation") == rotation_id for event in tx.events(STREAM)):
+                return None
+            return {"secret": fresh, "old_until": now + keep, "rotation": rotation_id}
+
+        await self._change("rotated", endpoint, details)
         return self.get(endpoint_id)
 
     async def disable(
@@ -295,19 +316,19 @@ class Webhooks:
         """Send a receiver nothing more. What is owed to it is stored."""
         endpoint = self.get(endpoint_id, owner)
         if endpoint.is_enabled:
-            await self._change("disabled", endpoint, lambda _: {"why": why})
+            await self._change("disabled", endpoint, lambda *_: {"why": why})
         return self.get(endpoint_id)
 
     async def enable(self, endpoint_id: str, owner: str | None = None) -> Endpoint:
         """Send to a receiver again, beginning with what was stored for it."""
         endpoint = self.get(endpoint_id, owner)
         if not endpoint.is_enabled:
-            await self._change("enabled", endpoint, lambda _: {})
+            await self._change("enabled", endpoint, lambda *_: {})
         return self.get(endpoint_id)
 
     async def delete(self, endpoint_id: str, owner: str | None = None) -> None:
         """Forget a receiver. What is owed to it is stored, for whoever asks."""
-        await self._change("deleted", self._changeable(endpoint_id, owner), lambda _: {})
+        await self._change("deleted", self._changeable(endpoint_id, owner), lambda *_: {})
 
     async def replay(self, endpoint_id: str, delivery_id: str, owner: str | None = None) -> None:
         """Send a delivery to a receiver once more, under the same id.
@@ -335,12 +356,14 @@ class Webhooks:
             )
         return endpoint
 
-    async def _change(self, kind: str, endpoint: Endpoint, details: Callable[[float], Mapping[str, Any]]) -> None:
+    async def _change(self, kind: str, endpoint: Endpoint, details: _Details) -> None:
         runtime = self._opened()
 
         def work(tx: Transaction) -> None:
             now = runtime.store.clock()
-            tx.append_event(STREAM, kind, {"id": endpoint.id, **details(now)}, now)
+            change = details(tx, now)
+            if change is not None:
+                tx.append_event(STREAM, kind, {"id": endpoint.id, **change}, now)
 
         await runtime.store.acommit(CHANGE, work)
         await self._take_notice()
@@ -351,10 +374,10 @@ class Webhooks:
 
         def work(tx: Transaction) -> Event | None:
             now = runtime.store.clock()
-            known = {endpoint.id: endpoint for endpoint in self._known.values() if endpoint.is_configured}
+            endpoints = {endpoint.id: endpoint for endpoint in self._known.values() if endpoint.is_configured}
             for event in tx.events(STREAM):
-                fold(known, event)
-            endpoint = known.get(endpoint_id)
+                fold(endpoints, event)
+            endpoint = endpoints.get(endpoint_id)
             if endpoint is None or not endpoint.is_enabled:
                 return None
             payload = {"id": endpoint_id, "why": why}

@@ -4,9 +4,9 @@ from dataclasses import asdict
 
 from troth.runtime.assemble import Runtime
 from troth.runtime.store import Store
-from troth.runtime.store.transaction import stream_topic
-from troth.server.feeds import Item, Page
-from troth.server.streams import one_line
+from troth.runtime.store.sqlite.transaction import stream_topic
+from troth.server.streams.feeds import Item, Page
+from troth.server.streams.sse import one_line
 
 __all__ = ["LogSource", "RunSource"]
 

@@ -14,14 +14,14 @@ _STREAM = {"schema": {"type": "string", "description": "server-sent events, each
 def document(app: FastAPI) -> dict[str, Any]:
     """The document of the application, made once."""
     if app.openapi_schema is None:
-        made = get_openapi(
+        schema = get_openapi(
             title=app.title,
             version=app.version,
             summary=app.summary,
             routes=app.routes,
             separate_input_output_schemas=False,
         )
-        app.openapi_schema = _ours(made)
+        app.openapi_schema = _ours(schema)
     return app.openapi_schema
 
 
@@ -31,7 +31,9 @@ def _ours(made: dict[str, Any]) -> dict[str, Any]:
         for operation in path.values():
             responses = operation["responses"]
             responses.pop("422", None)
-            if any("Idempotency-Key".lower() == one["name"].lower() for one in operation.get("parameters", ())):
+            if any(
+                "Idempotency-Key".lower() == parameter["name"].lower() for parameter in operation.get("parameters", ())
+            ):
                 responses["422"] = {
                     **responses["400"],
                     "description": "The `Idempotency-Key` came with another request.",

@@ -1,15 +1,23 @@
 """Hold an owner to the number of runs and turns that it may have at work at once."""
 
-from troth.server.access import Caller
+from troth.runtime.store.rows.server import ServerRows
+from troth.server.access.scopes import Caller
 from troth.server.context import ServerContext
 from troth.server.errors import ApiError
 
-__all__ = ["check_under_way"]
+__all__ = ["check_under_way", "refuse_too_many"]
 
 
 async def check_under_way(context: ServerContext, caller: Caller) -> None:
     """Refuse more work than an owner may have at once."""
-    count = context.store.read_server(lambda rows: rows.under_way(caller.owner))  # quicker than a thread would be
+    context.store.read_server(  # quicker than a thread would be
+        lambda rows: refuse_too_many(context, caller, rows)
+    )
+
+
+def refuse_too_many(context: ServerContext, caller: Caller, rows: ServerRows) -> None:
+    """`check_under_way` in the commit that begins the work, where nobody else can begin some in between."""
+    count = rows.under_way(caller.owner)
     if count >= context.limits.turns:
         raise ApiError(
             429,

@@ -1,4 +1,4 @@
-"""Write the reference page of the routes from their OpenAPI document. `python -m troth.server.reference FILE` does."""
+"""Write the reference page of the routes: `python -m troth.server.openapi.reference FILE`."""
 
 import sys
 import tempfile
@@ -13,7 +13,7 @@ __all__ = ["page", "write"]
 
 _HEAD = """# The routes of `troth serve`
 
-<!-- Made from the OpenAPI document by `python -m troth.server.reference docs/reference/server-routes.md`. -->
+<!-- Made from the OpenAPI document by `python -m troth.server.openapi.reference docs/reference/server-routes.md`. -->
 
 Every route stands under `/v1` and answers in JSON, streams apart. `GET /v1/openapi.json` is this page for machines. A
 request carries `Authorization: Bearer KEY`; each route names the scope that the key has to have. What goes wrong is
@@ -50,24 +50,24 @@ def _operation(method: str, path: str, operation: dict[str, Any], document: dict
     parameters = operation.get("parameters", ())
     body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
     rows = [
-        f"| `{one['name']}` | {one['in']} | {_type(one['schema'])} | {_words(one)} |"
-        for one in parameters
-        if one["name"].lower() not in ("idempotency-key", "prefer")
+        f"| `{parameter['name']}` | {parameter['in']} | {_type(parameter['schema'])} | {_words(parameter)} |"
+        for parameter in parameters
+        if parameter["name"].lower() not in ("idempotency-key", "prefer")
     ]
     rows += _fields(body, document) if body else []
     if rows:
         yield "| name | in | type | |\n|---|---|---|---|"
         yield "\n".join(rows) + "\n"
-    names = {one["name"].lower() for one in parameters}
+    names = {parameter["name"].lower() for parameter in parameters}
     headers = [name for name in ("Idempotency-Key", "Prefer") if name.lower() in names]
-    told = f" Headers: {', '.join(f'`{name}`' for name in headers)}." if headers else ""
-    good = ", ".join(_answer(status, one) for status, one in operation["responses"].items() if int(status) < 400)
-    yield f"Answers: {good}.{told}\n"
+    header_note = f" Headers: {', '.join(f'`{name}`' for name in headers)}." if headers else ""
+    good = ", ".join(_answer(status, answer) for status, answer in operation["responses"].items() if int(status) < 400)
+    yield f"Answers: {good}.{header_note}\n"
 
 
 def _fields(schema: dict[str, Any], document: dict[str, Any]) -> list[str]:
-    named = next(one for one in schema.get("anyOf", [schema]) if "$ref" in one)  # a body may be left out
-    whole = document["components"]["schemas"][named["$ref"].rpartition("/")[2]]
+    reference = next(option for option in schema.get("anyOf", [schema]) if "$ref" in option)  # a body may be left out
+    whole = document["components"]["schemas"][reference["$ref"].rpartition("/")[2]]
     required = whole.get("required", ())
     return [
         f"| `{name}` | body | {_type(field)}{'' if name in required else ', optional'} | {_words(field)} |"
@@ -92,7 +92,7 @@ def _answer(status: str, response: dict[str, Any]) -> str:
 
 def _type(schema: dict[str, Any]) -> str:
     if "anyOf" in schema:
-        return " or ".join(dict.fromkeys(_type(one) for one in schema["anyOf"]))
+        return " or ".join(dict.fromkeys(_type(option) for option in schema["anyOf"]))
     if "$ref" in schema:
         return f"`{schema['$ref'].rpartition('/')[2]}`"
     return str(schema.get("type", "any"))

@@ -15,13 +15,16 @@ from typing import NamedTuple
 from troth.bridge import call
 from troth.errors import MisuseError
 from troth.runtime.store import Store, commit_point
-from troth.runtime.store.server_rows import KeyRow
-from troth.server.access import Caller, Scope
+from troth.runtime.store.rows.server import KeyRow
+from troth.server.access.scopes import Caller, Scope
 
-__all__ = ["Keys", "NewKey", "scopes_of"]
+__all__ = ["PAGE_KEY", "Keys", "NewKey", "scopes_of"]
 
 KEY_CREATE = commit_point("server.key.create", "a new key, before anybody sees it")
 KEY_REVOKE = commit_point("server.key.revoke", "that a key opens nothing any more")
+
+PAGE_KEY = "page:"
+"""How the name of a key begins that a sign-in at the pages has made; the id of the key that was shown there follows."""
 
 _KEY = re.compile(r"troth_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 _OWNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@:-]{0,99}")
@@ -43,8 +46,8 @@ def scopes_of(words: Iterable[str]) -> frozenset[Scope]:
         try:
             scopes.add(Scope(word.strip()))
         except ValueError:
-            known = ", ".join(Scope)
-            raise MisuseError(f"There is no scope {word!r}. Nothing was done. There are: {known}.") from None
+            names = ", ".join(Scope)
+            raise MisuseError(f"There is no scope {word!r}. Nothing was done. There are: {names}.") from None
     if not scopes:
         raise MisuseError("A key without a scope opens nothing. Nothing was done. Name at least one scope.")
     return frozenset(scopes)
@@ -92,14 +95,37 @@ class Keys:
     def has_any(self) -> bool:
         """Whether there is a key that opens something."""
         now = self._store.clock()
-        return any(_opens(row, now) for row in self.list())
+        return any(_opens(row, now) for row in self.list() if not row.name.startswith(PAGE_KEY))
 
     async def acheck(self, secret: str) -> Caller | None:
-        """Who shows this key; nothing if it opens nothing."""
-        found = _KEY.fullmatch(secret)
-        if found is None:
+        """Who shows this key; nothing if it opens nothing, or opens pages alone."""
+        row = await self._row(secret)
+        return None if row is None or row.name.startswith(PAGE_KEY) else _caller(row)
+
+    async def acheck_page(self, secret: str) -> Caller | None:
+        """Who shows the key of a sign-in at the pages; nothing once that is over, or the key that it was made with."""
+        row = await self._row(secret)
+        if row is None or not row.name.startswith(PAGE_KEY):
             return None
-        key_id, rest = found.groups()
+        origin = row.name.removeprefix(PAGE_KEY)
+        if origin != "link":
+            parent = await self._look_up(origin)
+            if parent is None or not _opens(parent, self._store.clock()):
+                return None
+        return _caller(row)
+
+    async def _row(self, secret: str) -> KeyRow | None:
+        """The key of which this is the secret, if it opens anything."""
+        match = _KEY.fullmatch(secret)
+        if match is None:
+            return None
+        key_id, presented = match.groups()
+        row = await self._look_up(key_id)
+        # The digest is made and compared in any case, so that the time tells nothing of whether the id exists.
+        is_right = hmac.compare_digest(_digest(presented), "0" * 64 if row is None else row.digest)
+        return row if row is not None and is_right and _opens(row, self._store.clock()) else None
+
+    async def _look_up(self, key_id: str) -> KeyRow | None:
         at, row = self._known.get(key_id, (0.0, None))
         if time.monotonic() - at > _FRESH:
             row = await call(self._store.read_server, lambda rows: rows.key(key_id))
@@ -107,11 +133,11 @@ class Keys:
                 self._known.clear()
             if row is not None:  # somebody who guesses ids fills no memory
                 self._known[key_id] = time.monotonic(), row
-        # The digest is made and compared in any case, so that the time tells nothing of whether the id exists.
-        is_right = hmac.compare_digest(_digest(rest), "0" * 64 if row is None else row.digest)
-        if row is None or not is_right or not _opens(row, self._store.clock()):
-            return None
-        return Caller(row.owner, scopes_of(row.scopes.split()), row.id)
+        return row
+
+
+def _caller(row: KeyRow) -> Caller:
+    return Caller(row.owner, scopes_of(row.scopes.split()), row.id)
 
 
 def _digest(secret: str) -> str:

@@ -5,6 +5,7 @@ store by itself, at its own pace. No reader takes anything away from another one
 """
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -13,7 +14,7 @@ from typing import NamedTuple, Protocol
 from troth.bridge import call
 from troth.runtime.store import Notifier, Store
 
-__all__ = ["Feed", "Feeds", "Item", "Page", "Source"]
+__all__ = ["Feed", "Feeds", "Item", "Page", "Source", "frame"]
 
 _KEPT = 512  # events that a feed keeps for those who are nearly up to date
 _GATHER = 0.05  # seconds in which news gather before they are read, so that a quick log is not read for each entry
@@ -21,12 +22,30 @@ _END = 1 << 62  # beyond any number of an event
 _LOOK_AGAIN = 5.0  # seconds after which a quiet log is looked at without news
 
 
-class Item(NamedTuple):
+class Item:
     """One event: its number, its kind and its JSON text."""
 
-    seq: int
-    kind: str
-    data: str
+    __slots__ = ("_frame", "data", "kind", "seq")
+
+    def __init__(self, seq: int, kind: str, data: str) -> None:
+        self.seq = seq
+        self.kind = kind
+        self.data = data
+        self._frame: bytes | None = None
+
+    @property
+    def frame(self) -> bytes:
+        """As a stream sends it; made once for all its readers."""
+        if self._frame is None:
+            self._frame = frame(self.kind, self.data, self.seq)
+        return self._frame
+
+
+def frame(kind: str | None, data: str, number: int | None = None) -> bytes:
+    """One frame of a stream. `data` is one line of text, as JSON is."""
+    head = "" if number is None else f"id: {number}\n"
+    name = "" if kind is None else f"event: {kind}\n"
+    return f"{head}{name}data: {data}\n\n".encode()
 
 
 class Page(NamedTuple):
@@ -58,6 +77,7 @@ class Feed:
         self.is_closing = False
         self.problem: Exception | None = None
         self.readers = 0
+        self._told_at = 0.0
         self._kept: deque[Item] = deque(maxlen=_KEPT)
         self._change: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -74,8 +94,8 @@ class Feed:
 
     async def wait(self, timeout: float) -> bool:
         """Wait for a change; false if there was none in time."""
-        done, _ = await asyncio.wait({self._change}, timeout=timeout)
-        return bool(done)
+        changed, _ = await asyncio.wait({self._change}, timeout=timeout)
+        return bool(changed)
 
     def wake(self) -> None:
         """Let everybody look again."""
@@ -89,16 +109,21 @@ class Feed:
         try:
             with store.listening(bell, self.source.topic):
                 while not self.is_over:
-                    seen = bell.count
+                    rung = bell.count
                     # The first look is for the end of the log alone: what came before, each reader reads for itself.
                     page = await call(self.source.read, _END if self.last < 0 else self.last)
                     if self._take(page):
                         continue
-                    if await bell.await_ring(seen, _LOOK_AGAIN):
-                        await asyncio.sleep(_GATHER)
+                    if await bell.await_ring(rung, getattr(self.source, "every", None) or _LOOK_AGAIN):
+                        await asyncio.sleep(self._pause())
         except Exception as problem:  # noqa: BLE001  every reader is told of it
             self.problem = problem
             self.wake()
+
+    def _pause(self) -> float:
+        """How long to let news gather: some logs are told of only so often."""
+        apart: float = getattr(self.source, "apart", 0.0)
+        return max(_GATHER, self._told_at + apart - time.monotonic())
 
     def _take(self, page: Page) -> bool:
         """Keep what was read; answers whether there may be more at once."""
@@ -108,6 +133,7 @@ class Feed:
                 self._kept.clear()
             self._kept.extend(page.items)
             self.last = page.items[-1].seq
+            self._told_at = time.monotonic()
         elif is_first or page.first > self.last + 1:
             self.last = page.last
         self.is_over = page.is_over and self.last >= page.last
@@ -127,12 +153,12 @@ class Feeds:
     @asynccontextmanager
     async def following(self, topic: str, source: Callable[[], Source]) -> AsyncIterator[Feed]:
         """The feed of `topic`, which is there as long as anybody follows it."""
-        found = self._feeds.get(topic)
-        if found is None or found[0].is_over or found[0].problem is not None:
+        entry = self._feeds.get(topic)
+        if entry is None or entry[0].is_over or entry[0].problem is not None:
             feed = Feed(source())
             task = asyncio.create_task(feed.follow(self._store), name=f"troth-feed-{topic}")
-            found = self._feeds[topic] = feed, task
-        feed, task = found
+            entry = self._feeds[topic] = feed, task
+        feed, task = entry
         feed.readers += 1
         self.readers += 1
         try:
@@ -144,6 +170,11 @@ class Feeds:
                 task.cancel()
                 if self._feeds.get(topic, (None,))[0] is feed:
                     del self._feeds[topic]
+
+    def last_of(self, topic: str) -> int | None:
+        """The number of the last event of a log that somebody follows; nothing where nobody does."""
+        feed = self._feeds.get(topic, (None,))[0]
+        return None if feed is None or feed.last < 0 else feed.last
 
     def close(self) -> None:
         """Tell everybody that the server takes its leave."""

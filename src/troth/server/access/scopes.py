@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Request
 
+from troth.server.direct_route import resolved_by
 from troth.server.errors import ApiError
 
 __all__ = ["LOCAL", "NOBODY", "Caller", "CallerDep", "Scope", "needs"]
@@ -69,7 +70,7 @@ async def _caller(request: Request) -> Caller:  # async: FastAPI calls a plain o
     return caller_of(request)
 
 
-CallerDep = Annotated[Caller, Depends(_caller)]
+CallerDep = Annotated[Caller, Depends(resolved_by(_caller)(_caller))]
 
 
 def needs(scope: Scope | None, channel: str | None = None) -> dict[str, Any]:
@@ -90,7 +91,7 @@ def _checking(scope: Scope) -> Callable[[Request], Awaitable[None]]:
     async def check(request: Request) -> None:
         check_scope(caller_of(request), scope)
 
-    return check
+    return resolved_by(check)(check)
 
 
 def check_scope(caller: Caller, scope: Scope) -> None:

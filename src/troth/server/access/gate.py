@@ -5,6 +5,7 @@ requests, holds bodies to their size and time, and turns what a route raises int
 """
 
 import asyncio
+import functools
 import ipaddress
 import json
 import secrets
@@ -15,7 +16,7 @@ from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from troth.server.access import LOCAL, NOBODY, Caller
+from troth.server.access.scopes import LOCAL, NOBODY, Caller
 from troth.server.context import ServerContext
 from troth.server.errors import ApiError, as_api_error, body_of
 
@@ -72,6 +73,11 @@ class Gate:
         headers = Headers(scope=scope)
         keys = self._context.keys
         path = scope["path"].removeprefix(scope.get("root_path", ""))
+        if self._context.has_pages and scope["type"] == "http" and not _is_api(path):
+            if keys is None:
+                check_local(headers)
+            visitor = scope["troth.visitor"] = await self._context.sign_ins.visitor(headers)
+            return visitor.caller
         if keys is None:
             check_local(headers)
             return LOCAL
@@ -88,6 +94,11 @@ class Gate:
                 headers={"WWW-Authenticate": 'Bearer realm="troth"'},
             )
         return caller
+
+
+def _is_api(path: str) -> bool:
+    """Whether this is asked for by programs, with a key in a header; all else is pages, with a cookie."""
+    return path == "/v1" or path.startswith("/v1/") or path in OPEN_PATHS
 
 
 def _secret(scope: Scope, headers: Headers) -> str | None:
@@ -196,6 +207,7 @@ def check_local(headers: Headers) -> None:
         )
 
 
+@functools.lru_cache(maxsize=16)  # clients send the same name again and again
 def _is_loopback(word: str) -> bool:
     try:
         host = urlsplit(f"//{word}").hostname or ""

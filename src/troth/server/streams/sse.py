@@ -8,35 +8,50 @@ number. Leaving a stream cancels nothing.
 import asyncio
 import json
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import asdict
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
-import anyio
 from fastapi import Depends, Query, Request
+from pydantic import TypeAdapter, ValidationError
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from troth.bridge import call
 from troth.server.channels import Reader
 from troth.server.context import ServerContext
+from troth.server.direct_route import resolved_by
 from troth.server.errors import ApiError, as_api_error, body_of
-from troth.server.feeds import Feed, Page, Source
 from troth.server.limits import Limits
+from troth.server.streams.feeds import Feed, Item, Page, Source, frame
 
-__all__ = ["CursorDep", "EventStream", "Told", "check_room", "events", "frame", "one_line", "stream_of", "tell"]
+__all__ = [
+    "CursorDep",
+    "EventStream",
+    "FollowDep",
+    "Notice",
+    "check_room",
+    "events",
+    "frame",
+    "one_line",
+    "stream_of",
+    "tell",
+]
 
 COMMENT = b": keep-alive\n\n"
+_AT_ONCE = 16_000  # letters of events that are sent at once
 
 
-def frame(kind: str | None, data: str, number: int | None = None) -> bytes:
-    """One frame. `data` is one line of text, as JSON is."""
-    head = "" if number is None else f"id: {number}\n"
-    name = "" if kind is None else f"event: {kind}\n"
-    return f"{head}{name}data: {data}\n\n".encode()
+async def _cursor(request: Request) -> int:
+    word = request.query_params.get("after")
+    if word is not None and (not word.isascii() or not word.isdigit() or len(word) > 18):
+        message = f"`after` is {word[:40]!r}, and no number of an event."
+        raise ApiError(400, "invalid_field", message, param="after")
+    return await cursor_of(request, None if word is None else int(word))
 
 
+@resolved_by(_cursor)
 async def cursor_of(  # async: FastAPI calls a plain one in a thread
     request: Request,
     after: Annotated[int | None, Query(ge=0, description="the number of the last event that is known")] = None,
@@ -59,6 +74,29 @@ async def cursor_of(  # async: FastAPI calls a plain one in a thread
 CursorDep = Annotated[int, Depends(cursor_of)]
 
 
+async def _following(request: Request) -> bool:
+    word = request.query_params.get("follow")
+    try:
+        return True if word is None else _BOOL.validate_python(word)
+    except ValidationError:
+        message = f"`follow` is {word[:40]!r}; it can be `true` or `false`."  # type: ignore[index]  # not None
+        raise ApiError(400, "invalid_field", message, param="follow") from None
+
+
+_BOOL = TypeAdapter(bool)
+
+
+@resolved_by(_following)
+async def following(  # async: FastAPI calls a plain one in a thread
+    follow: Annotated[bool, Query(description="false to end with what there is now")] = True,  # noqa: FBT002
+) -> bool:
+    """Whether a stream waits for what is to come."""
+    return follow
+
+
+FollowDep = Annotated[bool, Depends(following)]
+
+
 class EventStream(Response):
     """Sends chunks as they come. The chunks' iterator is closed when the reader leaves."""
 
@@ -79,31 +117,37 @@ class EventStream(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send until the chunks end or the reader leaves."""
-        limits = self._context.limits
-        async with anyio.create_task_group() as group:
+        sending = asyncio.current_task()
+        assert sending is not None
+        watching = asyncio.create_task(_watch(receive, sending))
+        try:
+            await self._send(send)
+        except (TimeoutError, OSError):
+            abort = scope.get("troth.abort")  # it reads nothing: what waits for it is dropped
+            if abort is not None:
+                abort()
+        except asyncio.CancelledError:
+            if not (watching.done() and not watching.cancelled() and sending.uncancel() == 0):
+                raise  # somebody else wants an end
+        finally:
+            watching.cancel()
+            close = getattr(self._chunks, "aclose", None)
+            if close is not None:
+                await asyncio.shield(asyncio.ensure_future(close()))
 
-            async def left() -> None:
-                while (await receive())["type"] != "http.disconnect":
-                    pass
-                group.cancel_scope.cancel()
+    async def _send(self, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        async for chunk in self._chunks:
+            async with asyncio.timeout(self._context.limits.write_time):
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-            group.start_soon(left)
-            try:
-                await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-                async for chunk in self._chunks:
-                    async with asyncio.timeout(limits.write_time):
-                        await send({"type": "http.response.body", "body": chunk, "more_body": True})
-                await send({"type": "http.response.body", "body": b"", "more_body": False})
-            except (TimeoutError, OSError):
-                abort = scope.get("troth.abort")  # it reads nothing: what waits for it is dropped
-                if abort is not None:
-                    abort()
-            finally:
-                close = getattr(self._chunks, "aclose", None)
-                if close is not None:
-                    with anyio.CancelScope(shield=True):
-                        await close()
-            group.cancel_scope.cancel()
+
+async def _watch(receive: Receive, sending: "asyncio.Task[Any]") -> None:
+    """End the sending when the reader leaves. Two tasks without a group: a thousand readers wait in them."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    sending.cancel()
 
 
 def stream_of(
@@ -128,12 +172,22 @@ def check_room(context: ServerContext) -> None:
         raise ApiError(503, "too_many_streams", "As many streams are open as the server can serve.")
 
 
-class Told(NamedTuple):
-    """One thing that a reader is told. Without a kind it says only that the connection lives."""
+class Notice(NamedTuple):
+    """One thing that a reader is told beside events. Without a kind it says only that the connection lives."""
 
     kind: str | None
     data: str
     number: int
+
+    @property
+    def seq(self) -> int:
+        """Where the reader stands with it."""
+        return self.number
+
+    @property
+    def frame(self) -> bytes:
+        """As a stream sends it."""
+        return COMMENT if self.kind is None else frame(self.kind, self.data, self.number)
 
 
 async def events(
@@ -147,8 +201,8 @@ async def events(
 ) -> AsyncIterator[bytes]:
     """The frames of a log after number `after`, and those to come."""
     async with aclosing(tell(context, make, topic, after, follow=follow, reader=reader)) as things:
-        async for told in things:
-            yield COMMENT if told.kind is None else frame(told.kind, told.data, told.number)
+        async for notices in things:
+            yield notices[0].frame if len(notices) == 1 else b"".join([notice.frame for notice in notices])
 
 
 async def tell(
@@ -159,31 +213,34 @@ async def tell(
     *,
     follow: bool = True,
     reader: Reader | None = None,
-) -> AsyncGenerator[Told, None]:
-    """What a reader is told of a log after number `after`: its events, gaps, deliveries, and how it ends."""
+) -> AsyncGenerator[Sequence[Item | Notice], None]:
+    """What a reader is told of a log after number `after`: its events, gaps, deliveries, and how it ends.
+
+    What comes together is told together, up to a size that a slow reader can take at once.
+    """
     async with context.feeds.following(topic, make) as feed:
         cursor = after
         caught_up_at: float | None = None  # when it last had everything; None while it reads what came before it
         try:
             while True:
                 for delivery in () if reader is None else reader.take():
-                    yield Told("delivery", one_line(asdict(delivery)), cursor)
+                    yield [Notice("delivery", one_line(asdict(delivery)), cursor)]
                 items = feed.after(cursor)
                 if items is None:
                     page = await call(feed.source.read, cursor)
                     gap = _gap(page, cursor)
                     if gap is not None:
                         cursor = gap["next"] - 1
-                        yield Told("gap", json.dumps(gap), cursor)
+                        yield [Notice("gap", json.dumps(gap), cursor)]
                         continue
                     items = list(page.items)
                 if caught_up_at is not None and _is_slow(feed.last - cursor, caught_up_at, context.limits):
                     slow = {"cursor": cursor, "behind": feed.last - cursor, "advice": "Connect again with this cursor."}
-                    yield Told("slow", json.dumps(slow), cursor)
+                    yield [Notice("slow", json.dumps(slow), cursor)]
                     return
-                for item in items:
-                    yield Told(item.kind, item.data, item.seq)
-                    cursor = item.seq
+                for batch in _batches(items):
+                    yield batch
+                    cursor = batch[-1].seq
                 if items:
                     continue
                 if not follow or (feed.is_over and cursor >= feed.last):
@@ -191,14 +248,26 @@ async def tell(
                 if feed.problem is not None:
                     raise feed.problem
                 if feed.is_closing or context.is_draining:
-                    yield Told("closing", json.dumps({"cursor": cursor, "advice": "Connect again."}), cursor)
+                    yield [Notice("closing", json.dumps({"cursor": cursor, "advice": "Connect again."}), cursor)]
                     return
                 if not await _news(feed, reader, cursor, context.limits.keep_alive):
-                    yield Told(None, "", cursor)
+                    yield [Notice(None, "", cursor)]
                 caught_up_at = time.monotonic()
         except Exception as problem:  # noqa: BLE001  a stream that just ends is taken for a whole one
             error = as_api_error(problem, "stream")
-            yield Told("error", json.dumps(body_of(error)), cursor)
+            yield [Notice("error", json.dumps(body_of(error)), cursor)]
+
+
+def _batches(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+    """The events in pieces that are sent at once: each piece is one more chance to notice a reader who takes none."""
+    start = size = 0
+    for number, item in enumerate(items):
+        size += len(item.data)
+        if size > _AT_ONCE:
+            yield items[start : number + 1]
+            start, size = number + 1, 0
+    if start < len(items):
+        yield items[start:]
 
 
 def _is_slow(behind: int, caught_up_at: float, limits: Limits) -> bool:
@@ -214,8 +283,8 @@ async def _news(feed: Feed, reader: Reader | None, cursor: int, timeout: float) 
         return await feed.wait(timeout)
     tasks = [asyncio.ensure_future(feed.wait(timeout)), asyncio.ensure_future(reader.wait())]
     try:
-        done, _ = await asyncio.wait(tasks, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
-        return any(task is tasks[1] or task.result() for task in done)
+        ended, _ = await asyncio.wait(tasks, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+        return any(task is tasks[1] or task.result() for task in ended)
     finally:
         for task in tasks:
             task.cancel()

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from troth.bridge import call
 from troth.runtime.store import commit_point
-from troth.runtime.store.server_rows import Belonging
-from troth.server.access import Caller
+from troth.runtime.store.rows.server import Belonging
+from troth.server.access.scopes import Caller
 from troth.server.context import ServerContext
 from troth.server.errors import ApiError, not_found
 
@@ -26,10 +26,10 @@ async def aclaim(
 
 async def afind(context: ServerContext, caller: Caller, kind: str, thing: str) -> Belonging | None:
     """What is known of something. An admin also gets at what no server began: then nothing is known of it."""
-    found = context.store.read_server(lambda rows: rows.belonging(kind, thing))  # quicker than a thread would be
-    if not caller.is_admin and (found is None or found.owner != caller.owner):
+    belonging = context.store.read_server(lambda rows: rows.belonging(kind, thing))  # quicker than a thread would be
+    if not caller.is_admin and (belonging is None or belonging.owner != caller.owner):
         raise not_found(kind, thing)
-    return found
+    return belonging
 
 
 async def acheck_seen(context: ServerContext, caller: Caller, thing: str, *kinds: str) -> bool:
@@ -37,7 +37,7 @@ async def acheck_seen(context: ServerContext, caller: Caller, thing: str, *kinds
     if caller.is_admin:
         return True
     whose = context.store.read_server(lambda rows: [rows.belonging(kind, thing) for kind in kinds])
-    return any(found is not None and found.owner == caller.owner for found in whose)
+    return any(belonging is not None and belonging.owner == caller.owner for belonging in whose)
 
 
 async def alist(
@@ -52,8 +52,8 @@ async def alist(
 
 async def created_at(context: ServerContext, kind: str, thing: str) -> float:
     """When something that was claimed was begun: the same for every repetition of its request."""
-    found: Belonging | None = await call(context.store.read_server, lambda rows: rows.belonging(kind, thing))
-    return context.store.clock() if found is None else found.created_at
+    belonging: Belonging | None = await call(context.store.read_server, lambda rows: rows.belonging(kind, thing))
+    return context.store.clock() if belonging is None else belonging.created_at
 
 
 def page_cursor(word: str | None) -> tuple[float, str] | None:

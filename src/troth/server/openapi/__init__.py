@@ -1,0 +1,1 @@
+"""Describe the routes: the OpenAPI document and the reference page that is made from it."""

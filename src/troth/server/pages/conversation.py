@@ -1,0 +1,240 @@
+"""A conversation: what was said, each call of a tool beside what asked for it, and what the agent says just now."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from troth.runtime.conversations import Conversation
+from troth.runtime.conversations.log import TOKENS, Status, stream_of
+from troth.runtime.conversations.transcript import Entry, Transcript, read_transcript
+from troth.runtime.workflows.render.markup import Html, cut, join, tag
+from troth.runtime.workflows.render.words import used
+from troth.server.access.owners import afind
+from troth.server.access.scopes import Scope, check_scope
+from troth.server.channels import HttpChannel
+from troth.server.errors import ApiError, not_found
+from troth.server.pages.frame.layout import Page
+from troth.server.pages.frame.parts import address, badge, fact, facts, moment, panel, times
+from troth.server.pages.frame.view import View
+
+__all__ = ["act", "show"]
+
+_SHOWN = 200  # entries on one page
+_LONG = 20_000  # letters of one entry
+_STOPPING = {
+    "stopped": "Nothing was running, so there was nothing to stop.",
+    "will stop": "The run will stop: an async step at its next await, a sync step at its end.",
+    "cannot stop": "The run is in another process, which was in_calls; it takes notice between two steps.",
+    "paused": "The run was asked to pause; it ends at the end of its step, and goes on when it is run again.",
+}
+
+
+async def show(view: View) -> Page:
+    """The page."""
+    await afind(view.context, view.caller, "conversation", view.id)
+    store = view.context.store
+    talk = await view.ask(lambda: read_transcript(store, view.id))
+    if talk is None:
+        raise not_found("conversation", view.id)
+    piece = await view.ask(lambda: _tokens(view)) if talk.status is Status.RUNNING else ""
+    agent = await _agent_of(view)
+    stopping = view.word("stopping")
+    body = join(
+        tag(
+            "div",
+            tag("h1", cut(talk.agent or "Conversation", 120)),
+            badge(talk.status),
+            tag("code", talk.id, class_="id", data_copy="id"),
+            class_="title",
+        ),
+        tag(
+            "div",
+            panel(
+                tag("b", "✗ the last run failed"), tag("pre", cut(talk.error, 2000), class_="message"), kind="failed"
+            ),
+            data_copy_error=True,
+        )
+        if talk.error
+        else None,
+        panel(_STOPPING[stopping], kind="next") if stopping in _STOPPING else None,
+        _about(view, talk, agent),
+        _entries(view, talk, piece),
+        _buttons(view, talk, agent),
+    )
+    follows = address(on="conversation", id=talk.id)[1:]
+    return Page(f"{talk.status}: {talk.agent} {talk.id}", body, "conversations", follows)
+
+
+async def _agent_of(view: View) -> str | None:
+    """The agent of this server that the conversation is with; none where it was begun elsewhere."""
+    belonging = await afind(view.context, view.caller, "conversation", view.id)
+    name = "" if belonging is None else belonging.details.get("agent", "")
+    return name if name in view.context.agents else None
+
+
+def _tokens(view: View) -> str:
+    """What the agent has said since the last whole message."""
+    store, stream = view.context.store, stream_of(view.id)
+    last = store.last_event(stream)
+    pieces: list[str] = []
+    for event in store.events(stream, after=max(0, last - 500), limit=501):
+        if event.kind == TOKENS and isinstance(event.payload, dict):
+            pieces.append(str(event.payload.get("text", "")))
+        elif event.kind == "message":
+            pieces.clear()
+    return "".join(pieces)
+
+
+def _about(view: View, talk: Transcript, agent: str | None) -> Html:
+    tokens = talk.usage.input_tokens + talk.usage.output_tokens
+    budget = getattr(view.context.agents.get(agent or ""), "budget", None)
+    limits = [
+        _meter(name, amount, limit)
+        for name, amount in (("turns", talk.turns), ("tokens", tokens), ("cost", talk.usage.cost))
+        if (limit := getattr(budget, name, None))
+    ]
+    run = talk.id.removeprefix("agent:").split(":")[0] if talk.id.startswith("agent:") else ""
+    return facts(
+        fact("opened", moment(talk.opened_at)),
+        fact("last active", moment(talk.last_at)),
+        fact(
+            "so far",
+            f"{times(talk.turns, 'turn')}, {times(talk.calls, 'tool call')}",
+            f", {used(tokens, talk.usage.cost)}" if tokens else None,
+        ),
+        fact("budget", limits) if limits else None,
+        fact("step of the run", tag("a", run, href=view.link("runs", run))) if run else None,
+    )
+
+
+def _meter(name: str, amount: float, limit: float) -> Html:
+    label = f"{amount:g} of {limit:g} {name} used"
+    return tag(
+        "div",
+        tag("meter", label, min="0", max=f"{limit:g}", value=f"{min(amount, limit):g}", aria_label=label),
+        f" {label}",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """The call of a tool with what came of it."""
+
+    asked: Entry
+    answer: Entry | None
+
+
+def _paired(entries: Sequence[Entry]) -> Iterator[Entry | _Call]:
+    """The entries in their order, each answer beside its call: the next one of the same tool."""
+    answers: dict[int, Entry] = {}
+    waiting: dict[str, list[int]] = {}
+    for place, entry in enumerate(entries):
+        if entry.who == "call":
+            waiting.setdefault(entry.tool, []).append(place)
+        elif entry.who == "answer" and waiting.get(entry.tool):
+            answers[waiting[entry.tool].pop(0)] = entry
+    in_calls = set(map(id, answers.values()))
+    for place, entry in enumerate(entries):
+        if entry.who == "call":
+            yield _Call(entry, answers.get(place))
+        elif id(entry) not in in_calls:
+            yield entry
+
+
+def _entries(view: View, talk: Transcript, piece: str) -> Html:
+    shown = list(_paired(talk.entries))
+    until = view.number("until") or len(shown)
+    first = max(0, until - _SHOWN)
+    earlier = tag("a", f"{first} earlier", href=view.link("conversations", talk.id, until=first)) if first else None
+    later = tag("a", "to the end", href=view.link("conversations", talk.id)) if until < len(shown) else None
+    items = [_entry(entry, place) for place, entry in enumerate(shown[first:until], start=first)]
+    if piece:
+        items.append(
+            tag(
+                "li",
+                tag("div", "assistant", class_="who"),
+                tag("pre", cut(piece, _LONG), class_="typing"),
+                class_="said assistant",
+                id="typing",
+            )
+        )
+    return join(
+        tag("nav", earlier, later, class_="pager", aria_label="More of this talk") if earlier or later else None,
+        tag("ol", items, class_="talk-log", aria_label="What was said"),
+    )
+
+
+def _entry(entry: Entry | _Call, place: int) -> Html:
+    if isinstance(entry, _Call):
+        answer = entry.answer
+        outcome = (
+            tag("pre", cut(answer.text, _LONG), class_="outcome")
+            if answer
+            else tag("p", "no answer yet", class_="soft")
+        )
+        head = tag("div", tag("span", f"calls {entry.asked.tool}"), moment(entry.asked.at), class_="who")
+        return tag(
+            "li", head, tag("pre", cut(entry.asked.text, _LONG)), outcome, class_="said call", id=f"said-{place}"
+        )
+    who = f"run {cut(entry.text, 300)}" if entry.who == "run" else entry.tool or entry.who
+    head = tag("div", tag("span", who), moment(entry.at), class_="who")
+    text = tag("pre", cut(entry.text, _LONG)) if entry.who != "run" else None
+    return tag("li", head, text, class_=f"said {entry.who}", id=f"said-{place}")
+
+
+def _buttons(view: View, talk: Transcript, agent: str | None) -> Html:
+    if agent is None:
+        return tag("p", "No agent of this server takes part in it, so it can only be read here.", class_="soft")
+    path = address("conversations", talk.id)
+    box = tag(
+        "label",
+        tag("span", "say something"),
+        tag("textarea", name="text", id="say", required=True, maxlength="100000", rows="3"),
+        class_="field say",
+    )
+    is_running = talk.status is Status.RUNNING
+    return tag(
+        "div",
+        view.button(path, "Send", scope=Scope.RUN, fields={"do": "send"}, inputs=[box], kind="primary"),
+        view.button(path, "Let it answer", scope=Scope.RUN, fields={"do": "run"}) if not is_running else None,
+        view.button(path, "Pause", scope=Scope.ACT, fields={"do": "pause"}) if is_running else None,
+        view.button(path, "Interrupt", scope=Scope.ACT, fields={"do": "interrupt"}, kind="danger")
+        if is_running
+        else None,
+        class_="buttons",
+    )
+
+
+async def act(view: View, form: dict[str, str]) -> str:
+    """Send, run, pause or interrupt."""
+    verb = form.get("do")
+    check_scope(view.caller, Scope.RUN if verb in ("send", "run") else Scope.ACT)
+    agent = await _agent_of(view)
+    if agent is None:
+        raise ApiError(409, "agent_missing", "No agent of this server takes part in this conversation.")
+    conversation = await view.context.turns.open(agent, view.id)
+    path = address("conversations", view.id)
+    match verb:
+        case "send":
+            text = form.get("text", "").replace("\r\n", "\n").strip()
+            if not text:
+                raise ApiError(400, "invalid_field", "There is nothing to send.", param="text")
+            await view.context.turns.owe(view.id, agent)
+            await conversation.asend(text)
+            await _start(view, conversation)
+        case "run":
+            await view.context.turns.owe(view.id, agent)
+            await _start(view, conversation)
+        case "pause":
+            await conversation.apause()
+            return address("conversations", view.id, stopping="paused")
+        case "interrupt":
+            stopping = await conversation.ainterrupt()
+            return address("conversations", view.id, stopping=stopping.value)
+        case _:
+            raise ApiError(400, "invalid_request", "This button is not known here, so nothing was done.")
+    return path
+
+
+async def _start(view: View, conversation: Conversation) -> None:
+    with HttpChannel.session(view.id):
+        await view.context.turns.start(conversation)

@@ -1,0 +1,34 @@
+"""Say on a page that something cannot be shown or done: what, why, and what to do."""
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from troth.runtime.workflows.render.markup import tag
+from troth.server.errors import ApiError
+from troth.server.pages.frame.layout import Page, answer, root_of
+
+__all__ = ["failure_page"]
+
+_HEADINGS = {
+    403: "This was refused",
+    404: "There is nothing here",
+    409: "That cannot be done now",
+    410: "It is gone",
+    429: "That is too much at once",
+    503: "Not just now",
+}
+
+
+def failure_page(request: Request, error: ApiError) -> Response:
+    """The page that tells of an error."""
+    heading = _HEADINGS.get(error.status, "That did not work" if error.status < 500 else "The server failed at this")
+    body = tag(
+        "section",
+        tag("h1", heading),
+        tag("p", error.message, class_="message"),
+        tag("p", error.advice) if error.advice else None,
+        tag("p", tag("a", "To what happens now", href=root_of(request)), class_="soft"),
+        class_="panel failed",
+        role="alert",
+    )
+    return answer(request, Page(heading, body, status=error.status, headers=dict(error.headers)))

@@ -1,0 +1,243 @@
+"""Ask the store for what the pages list and count: a page of it at a time, and only what the caller may see.
+
+An admin sees everything: the lists of the store, which cost what they show. Anybody else sees what its owner began
+through a server, and those are looked up one by one.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from troth.errors import TrothError
+from troth.runtime.assemble import Runtime
+from troth.runtime.conversations.transcript import read_transcript
+from troth.runtime.jobs.records import JobRecord
+from troth.runtime.store import StoreError
+from troth.runtime.store.list_records import ConversationItem, DeliveryItem, Page, PromiseItem, RunItem, SessionItem
+from troth.runtime.store.rows.sessions import SessionRows
+from troth.runtime.workflows.execute.waits import approval_signal
+from troth.runtime.workflows.record.report import RunReport
+from troth.runtime.workflows.registry import FAMILY
+from troth.server.access.owners import page_cursor
+from troth.server.routes.promises import OWNING
+
+__all__ = [
+    "Hit",
+    "ListFilter",
+    "asking_runs",
+    "counts_of_runs",
+    "find_conversations",
+    "find_deliveries",
+    "find_jobs",
+    "find_promises",
+    "find_runs",
+    "find_sessions",
+    "is_mine",
+    "open_kills",
+    "report_of",
+    "search",
+]
+
+_PAGE = 200
+_EXAMINED = 1000  # of one's own things that one page looks at
+_ASKED = approval_signal("")
+
+
+@dataclass(frozen=True, slots=True)
+class ListFilter:
+    """What a list is filtered by. An empty word stands for all."""
+
+    states: tuple[str, ...] = ()
+    workflow: str = ""
+    session: str = ""
+    text: str = ""
+    since: float | None = None
+
+    def takes_text(self, *words: str) -> bool:
+        """Whether one of these words has the text in it."""
+        return not self.text or any(self.text.casefold() in word.casefold() for word in words)
+
+
+def find_runs(runtime: Runtime, filters: ListFilter, before: str, limit: int, owner: str | None) -> Page[RunItem]:
+    """Runs of workflows, the newest first."""
+    if filters.session and not is_mine(runtime, owner, filters.session):
+        return Page(())
+    return runtime.store.lists.runs(
+        family=FAMILY,
+        states=filters.states or None,
+        label=filters.workflow or None,
+        session=filters.session or None,
+        owner=owner,
+        since=filters.since,
+        text=filters.text or None,
+        cursor=before or None,
+        limit=limit,
+    )
+
+
+def report_of(runtime: Runtime, run_id: str) -> RunReport | None:
+    """A run with its steps; None where it is none of a workflow, or was never begun."""
+    try:
+        return runtime.show(run_id)
+    except (TrothError, StoreError):
+        return None
+
+
+def _mine(runtime: Runtime, kind: str, owner: str, before: str) -> Iterator[tuple[float, str]]:
+    """What an owner began, the newest first, as (when, id)."""
+    cursor = page_cursor(before or None)
+    examined = 0
+    while examined < _EXAMINED:
+        page = runtime.store.read_server(
+            lambda rows: rows.belongings(kind, owner=owner, before=cursor, limit=_PAGE)  # noqa: B023
+        )
+        yield from ((belonging.created_at, belonging.id) for belonging in page)
+        if len(page) < _PAGE:
+            return
+        examined += len(page)
+        cursor = page[-1].created_at, page[-1].id
+
+
+def counts_of_runs(runtime: Runtime, owner: str | None) -> dict[str, int]:
+    """How many runs are in each state; of an owner, among its newest ones."""
+    if owner is None:
+        return dict(runtime.store.lists.counts(family=FAMILY).runs)
+    counts: dict[str, int] = {}
+    for item in find_runs(runtime, ListFilter(), "", _EXAMINED, owner).items:
+        counts[item.state] = counts.get(item.state, 0) + 1
+    return counts
+
+
+def asking_runs(runtime: Runtime, owner: str | None) -> list[RunReport]:
+    """The runs that wait for the answer of a person."""
+    waiting = find_runs(runtime, ListFilter(states=("waiting",)), "", _PAGE, owner).items
+    reports = [
+        report_of(runtime, item.id) for item in waiting if owner is not None or _ASKED in (item.waiting_for or _ASKED)
+    ]
+    return [run for run in reports if run is not None and any(step.question for step in run.waiting_for)]
+
+
+def is_mine(runtime: Runtime, owner: str | None, thing: str) -> bool:
+    """Whether a conversation, run or session was begun by an owner; an admin's is everything."""
+    if owner is None:
+        return True
+    belongings = runtime.store.read_server(lambda rows: [rows.belonging(kind, thing) for kind in OWNING])
+    return any(belonging is not None and belonging.owner == owner for belonging in belongings)
+
+
+def open_kills(runtime: Runtime, owner: str | None) -> list[tuple[str, str, str, float]]:
+    """Kills that something resists, or that are under way: session, agent, reason and when."""
+
+    def look(rows: SessionRows) -> list[tuple[str, str, str, float]]:
+        kills: list[tuple[str, str, str, float]] = []
+        for session in rows.sessions(states=("active", "handshaking", "terminating"), before=None, limit=_PAGE):
+            kills += [
+                (session.id, kill.agent, kill.reason, kill.at)
+                for kill in rows.kills(session.id)
+                if kill.answer is None or json.loads(kill.answer).get("left")
+            ]
+        return kills
+
+    return [kill for kill in runtime.store.read_sessions(look) if is_mine(runtime, owner, kill[0])]
+
+
+def find_conversations(
+    runtime: Runtime, filters: ListFilter, before: str, limit: int, owner: str | None
+) -> Page[ConversationItem]:
+    """Conversations; those first whose last run began or ended last."""
+    store = runtime.store
+    if owner is None:
+        page = store.lists.conversations(states=filters.states or None, cursor=before or None, limit=limit)
+        talks = [item for item in page.items if filters.takes_text(item.id, item.agent, item.title or "")]
+        return Page(talks, page.next)
+    talks = list[ConversationItem]()
+    last = None
+    for created_at, conversation_id in _mine(runtime, "conversation", owner, before):
+        if len(talks) == limit:
+            return Page(talks, last)
+        last = f"{created_at!r}:{conversation_id}"
+        talk = read_transcript(store, conversation_id)
+        if talk is None or (filters.states and talk.status not in filters.states):
+            continue
+        title = next((entry.text[:200] for entry in talk.entries if entry.who == "user"), None)
+        if filters.takes_text(talk.id, talk.agent, title or ""):
+            talks.append(ConversationItem(talk.id, talk.status, talk.agent, title, talk.opened_at, talk.last_at))
+    return Page(talks, None)
+
+
+def find_sessions(
+    runtime: Runtime, filters: ListFilter, before: str, limit: int, owner: str | None
+) -> Page[SessionItem]:
+    """Governed sessions, the newest first."""
+    if owner is None:
+        page = runtime.store.lists.sessions(states=filters.states or None, cursor=before or None, limit=limit)
+        return Page([item for item in page.items if filters.takes_text(item.id, item.creator)], page.next)
+    sessions: list[SessionItem] = []
+    last = None
+    for created_at, session_id in _mine(runtime, "session", owner, before):
+        if len(sessions) == limit:
+            return Page(sessions, last)
+        last = f"{created_at!r}:{session_id}"
+        session = runtime.hypervisor.get(session_id)
+        if session is None or (filters.states and session.state not in filters.states):
+            continue
+        if filters.takes_text(session.id, session.creator):
+            times = session.created_at, session.ends_at, session.ended_at
+            sessions.append(SessionItem(session.id, session.state, session.creator, *times, len(session.present)))
+    return Page(sessions, None)
+
+
+def find_promises(
+    runtime: Runtime, filters: ListFilter, before: str, limit: int, owner: str | None
+) -> Page[PromiseItem]:
+    """Promises, the newest first."""
+    page = runtime.store.lists.promises(
+        states=filters.states or None, session=filters.session or None, cursor=before or None, limit=limit
+    )
+    items = [
+        item for item in page.items if filters.takes_text(item.id, item.title) and is_mine(runtime, owner, item.session)
+    ]
+    return Page(items, page.next)
+
+
+def find_deliveries(
+    runtime: Runtime, states: tuple[str, ...], before: str, limit: int, owner: str | None
+) -> Page[DeliveryItem]:
+    """Deliveries, those of the newest promises first."""
+    page = runtime.store.lists.deliveries(states=states, cursor=before or None, limit=limit)
+    items = [item for item in page.items if is_mine(runtime, owner, item.session)]
+    return Page(items, page.next)
+
+
+def find_jobs(runtime: Runtime, owner: str | None, limit: int) -> list[JobRecord]:
+    """The newest jobs."""
+    return [job for job in runtime.jobs.list(limit=limit) if is_mine(runtime, owner, job.session)]
+
+
+class Hit(NamedTuple):
+    """One thing that was found. `kind` is run, conversation, session or promise."""
+
+    kind: str
+    id: str
+    title: str
+    at: float
+
+
+def search(runtime: Runtime, text: str, owner: str | None, before: str, limit: int) -> tuple[list[Hit], str | None]:
+    """What has `text` in its id, its name or a message, the newest first."""
+    if owner is None:
+        page = runtime.store.lists.search(text, cursor=before or None, limit=limit)
+        return [Hit(hit.kind, hit.id, hit.text, hit.at) for hit in page.items], page.next
+    filters = ListFilter(text=text)
+    runs = find_runs(runtime, filters, "", limit, owner)
+    talks = find_conversations(runtime, filters, "", limit, owner)
+    promises = find_promises(runtime, filters, "", limit, owner)
+    sessions = find_sessions(runtime, filters, "", limit, owner)
+    hits = [
+        *(Hit("run", run.id, run.label or "", run.created_at) for run in runs),
+        *(Hit("conversation", talk.id, talk.title or talk.agent, talk.changed_at) for talk in talks),
+        *(Hit("promise", promise.id, promise.title, promise.created_at) for promise in promises),
+        *(Hit("session", session.id, f"by {session.creator}", session.created_at) for session in sessions),
+    ]
+    return sorted(hits, key=lambda hit: -hit.at)[:limit], None

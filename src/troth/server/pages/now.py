@@ -1,0 +1,270 @@
+"""Now: what runs, what waits for a person, what failed since one last looked, and what is still owed."""
+
+import time
+from dataclasses import dataclass
+
+from starlette.responses import RedirectResponse, Response
+
+from troth.runtime.assemble import Runtime
+from troth.runtime.sessions.policy.consent import Ask
+from troth.runtime.store.list_records import DeliveryItem, RunItem
+from troth.runtime.workflows.record.report import RunReport, RunWord
+from troth.runtime.workflows.render.markup import Html, cut, join, tag
+from troth.server.access.scopes import Scope
+from troth.server.guard_log import GuardNote
+from troth.server.pages.frame.layout import HEADERS, Page
+from troth.server.pages.frame.parts import badge, empty, moment, row, rows, since
+from troth.server.pages.frame.view import View
+from troth.server.pages.lists.delivery_row import delivery_row
+from troth.server.pages.lists.queries import (
+    ListFilter,
+    asking_runs,
+    counts_of_runs,
+    find_deliveries,
+    find_runs,
+    is_mine,
+    open_kills,
+    report_of,
+)
+from troth.server.pages.lists.run_row import item_row, run_row
+
+__all__ = ["act", "show"]
+
+_SHOWN = 8
+_DAY = 86_400.0
+_SEEN = "troth_seen"
+"""The cookie that says up to when its owner has seen what failed. It opens nothing."""
+_BAD = (RunWord.FAILED, RunWord.ROLLED_BACK, RunWord.ROLLBACK_INCOMPLETE, RunWord.DAMAGED)
+_OWED = ("due", "leased", "stored", "dead")
+
+
+@dataclass(frozen=True, slots=True)
+class _Picture:
+    """What there is just now."""
+
+    counts: dict[str, int]
+    running: list[RunReport]
+    waiting: list[RunItem]
+    interrupted: list[RunItem]
+    people: list[RunReport]
+    asks: list[Ask]
+    failed: list[RunReport]
+    failures: int
+    owed: list[DeliveryItem]
+    not_delivered: int
+    kills: list[tuple[str, str, str, float]]
+    incidents: list[GuardNote]
+
+    @property
+    def has_any(self) -> bool:
+        """Whether anything ever happened here."""
+        return bool(self.counts or self.asks or self.owed or self.kills)
+
+
+async def show(view: View) -> Page:
+    """The page."""
+    last_look = _seen(view)
+    picture = await view.ask(lambda: _look(view, last_look))
+    if not picture.has_any:
+        return Page("Now", join(tag("h1", "Now"), _welcome(view)), "now", "on=all")
+    counts = picture.counts
+    words = f"failed, last {since(last_look).removesuffix(' ago')}"
+    cards = tag(
+        "ul",
+        _card(view.link("runs", state="running"), counts.get("running", 0), "running", "running"),
+        _card("#people", len(picture.people) + len(picture.asks), "waiting for a person", "waiting"),
+        _card("#failed", picture.failures, words, "failed"),
+        _card(view.link("runs", state="interrupted"), counts.get("interrupted", 0), "interrupted", "interrupted"),
+        _card(view.link("promises"), picture.not_delivered, "not delivered", "stored"),
+        _card("#kills", len(picture.kills), "open kills", "killed"),
+        _card("#incidents", len(picture.incidents), "guard incidents", "failed"),
+        class_="cards",
+    )
+    unasked = [item for item in picture.waiting if item.id not in {run.id for run in picture.people}]
+    people = [*(_person(view, run) for run in picture.people), *(_ask(view, ask) for ask in picture.asks)]
+    body = join(
+        tag("h1", "Now"),
+        cards,
+        _section("people", "Waits for a person", people, len(people)),
+        _failed(view, picture, last_look),
+        _section(
+            "kills", "Kills that are not over", [_kill(view, *kill) for kill in picture.kills], len(picture.kills)
+        ),
+        _section(
+            "interrupted",
+            "Interrupted: nobody carries them out",
+            [item_row(view, run) for run in picture.interrupted],
+            counts.get("interrupted", 0),
+            view.link("runs", state="interrupted"),
+        ),
+        _section(
+            "running",
+            "Running",
+            [run_row(view, run) for run in picture.running],
+            counts.get("running", 0),
+            view.link("runs", state="running"),
+            none="Nothing runs just now.",
+        ),
+        _section(
+            "waiting",
+            "Waits for a moment, or for another run",
+            [item_row(view, run) for run in unasked],
+            counts.get("waiting", 0) - len(picture.people),
+            view.link("runs", state="waiting"),
+        ),
+        _section(
+            "owed",
+            "Not delivered yet",
+            [delivery_row(view, delivery) for delivery in picture.owed],
+            picture.not_delivered,
+            view.link("promises"),
+        ),
+        _section(
+            "incidents",
+            "What the guard saw in this process",
+            [_incident(*row) for row in enumerate(picture.incidents)],
+            len(picture.incidents),
+        ),
+    )
+    return Page("Now", body, "now", "on=all")
+
+
+async def act(view: View, form: dict[str, str]) -> Response:
+    """Remember that what failed was seen."""
+    moment_seen = form.get("seen", "")
+    if not moment_seen.replace(".", "", 1).isdigit():
+        moment_seen = str(time.time())
+    response = RedirectResponse(view.root, 303, HEADERS)
+    cookie = f"{_SEEN}={float(moment_seen):.3f}; Max-Age=31536000; HttpOnly; SameSite=Strict"
+    response.headers.append("set-cookie", cookie)
+    return response
+
+
+def _seen(view: View) -> float:
+    """Up to when whoever looks has seen what failed; a day back where that is not known."""
+    try:
+        return float(view.request.cookies.get(_SEEN, ""))
+    except ValueError:
+        return time.time() - _DAY
+
+
+def _look(view: View, last_look: float) -> _Picture:
+    runtime, owner = view.context.runtime, view.caller.sees
+
+    def runs(*states: str, limit: int = _SHOWN) -> list[RunItem]:
+        return list(find_runs(runtime, ListFilter(states), "", limit, owner).items)
+
+    bad = ListFilter(_BAD, since=last_look - 30 * _DAY)
+    failed = [run for run in find_runs(runtime, bad, "", 200, owner) if (run.finished_at or run.created_at) > last_look]
+    failed.sort(key=lambda run: -(run.finished_at or run.created_at))
+    owed = find_deliveries(runtime, _OWED, "", 200, owner)
+    return _Picture(
+        counts=counts_of_runs(runtime, owner),
+        running=_reports(runtime, runs("running")),
+        waiting=runs("waiting", limit=_SHOWN * 3),
+        interrupted=runs("interrupted"),
+        people=asking_runs(runtime, owner),
+        asks=[ask for ask in runtime.hypervisor.asks() if is_mine(runtime, owner, ask.session)],
+        failed=_reports(runtime, failed[:_SHOWN]),
+        failures=len(failed),
+        owed=list(owed.items),
+        not_delivered=_not_delivered(runtime, owner, len(owed)),
+        kills=open_kills(runtime, owner),
+        incidents=list(reversed(view.context.guard_log.notes)) if owner is None else [],
+    )
+
+
+def _reports(runtime: Runtime, items: list[RunItem]) -> list[RunReport]:
+    return [report for item in items if (report := report_of(runtime, item.id)) is not None]
+
+
+def _not_delivered(runtime: Runtime, owner: str | None, listed: int) -> int:
+    if owner is not None:
+        return listed
+    counts = runtime.store.lists.counts().deliveries
+    return sum(counts.get(state, 0) for state in _OWED)
+
+
+def _card(href: str, count: int, word: str, state: str) -> Html:
+    css = f"card {state}" if count else "card none"
+    return tag("li", tag("a", tag("b", f"{count:,}"), " ", tag("span", word), href=href), class_=css)
+
+
+def _section(key: str, heading: str, items: list[Html], count: int, more: str = "", none: str = "") -> Html:
+    if not items and not none:
+        return Html("")
+    shown = items[:_SHOWN]
+    more_count = count - len(shown)
+    return tag(
+        "section",
+        tag("h2", heading, id=f"{key}-heading"),
+        rows(shown, f"{key}-rows") if items else tag("p", none, class_="soft"),
+        tag("p", tag("a", f"{more_count:,} more", href=more)) if more_count > 0 and more else None,
+        id=key,
+        aria_labelledby=f"{key}-heading",
+    )
+
+
+def _failed(view: View, picture: _Picture, last_look: float) -> Html:
+    if not picture.failed:
+        return Html("")
+    latest = max(run.ended_at or run.created_at for run in picture.failed)
+    more_count = picture.failures - len(picture.failed)
+    return tag(
+        "section",
+        tag("h2", "Failed since ", moment(last_look), id="failed-heading"),
+        rows((run_row(view, run) for run in picture.failed), "failed-rows"),
+        tag(
+            "div",
+            tag("a", f"{more_count:,} more", href=view.link("runs", state="failed")) if more_count > 0 else None,
+            view.button("./", "I have seen these", scope=Scope.READ, fields={"seen": f"{latest + 0.001:.3f}"}),
+            class_="buttons",
+        ),
+        id="failed",
+        aria_labelledby="failed-heading",
+    )
+
+
+def _person(view: View, run: RunReport) -> Html:
+    step = next(step for step in run.waiting_for if step.question)
+    note = join(tag("b", f"{step.place} asks: "), cut(step.question, 200))
+    return row(
+        f"ask-{run.id}", view.link("runs", run.id), badge("waiting"), run.workflow, run.id, note, moment(run.created_at)
+    )
+
+
+def _ask(view: View, ask: Ask) -> Html:
+    note = join(tag("b", f"{ask.agent} wants {ask.what}"), f" {cut(ask.reason, 200)}")
+    href = view.link("sessions", ask.session)
+    return row(f"act-{ask.id}", href, badge("waiting"), f"session {ask.session}", ask.id, note, None)
+
+
+def _kill(view: View, session: str, agent: str, reason: str, at: float) -> Html:
+    href = view.link("sessions", session)
+    return row(f"kill-{session}-{agent}", href, badge("terminating"), agent, session, cut(reason, 200), moment(at))
+
+
+def _incident(number: int, note: GuardNote) -> Html:
+    head, _, details = note.text.partition("\n")
+    return tag(
+        "li",
+        tag("div", badge("failed"), class_="row-state"),
+        tag("div", tag("b", cut(head, 300)), class_="row-name"),
+        tag("div", cut(details.strip(), 300), class_="row-note"),
+        tag("div", moment(note.at), class_="row-at"),
+        id=f"incident-{number}",
+        class_="row",
+    )
+
+
+def _welcome(view: View) -> Html:
+    names = list(view.context.workflows)
+    first = f"troth run {names[0]}.yaml" if names else "troth run hello.yaml"
+    return empty(
+        tag("h2", "Nothing has happened here yet"),
+        tag("p", "This page shows what runs, what waits for a person, what failed and why, and what is still owed."),
+        tag("p", "Begin a run, and it appears here by itself:"),
+        tag("pre", first if names else "troth init hello.yaml\ntroth run hello.yaml"),
+        tag("p", "This server knows the workflows ", tag("b", ", ".join(names)), ".") if names else None,
+        tag("p", "Or send one over HTTP: ", tag("code", 'POST /v1/runs {"workflow": …}'), class_="soft"),
+    )

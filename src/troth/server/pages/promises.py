@@ -1,0 +1,92 @@
+"""Promises: each from "promised" to its fate, and the sum that has to be right; the jobs below."""
+
+from troth.runtime.jobs.records import JobRecord
+from troth.runtime.store.list_records import PromiseItem
+from troth.runtime.store.promise_records import OutboxCounts, PromiseState
+from troth.runtime.workflows.render.markup import Html, cut, join, tag
+from troth.server.errors import ApiError
+from troth.server.pages.frame.layout import Page
+from troth.server.pages.frame.parts import badge, choices, empty, field, moment, pager, row, rows
+from troth.server.pages.frame.view import View
+from troth.server.pages.lists.delivery_row import delivery_row
+from troth.server.pages.lists.queries import ListFilter, find_deliveries, find_jobs, find_promises
+
+__all__ = ["show"]
+
+_SHOWN = 50
+_STATES = list(PromiseState)
+
+
+async def show(view: View) -> Page:
+    """The page."""
+    words = view.words("state", "session", "text", "before")
+    if words["state"] and words["state"] not in _STATES:
+        raise ApiError(400, "invalid_field", f"There is no state {words['state']!r} of a promise.", param="state")
+    runtime, owner = view.context.runtime, view.caller.sees
+    filters = ListFilter((words["state"],) if words["state"] else (), session=words["session"], text=words["text"])
+    page = await view.ask(lambda: find_promises(runtime, filters, words["before"], _SHOWN, owner))
+    owed = await view.ask(lambda: find_deliveries(runtime, ("dead", "due", "leased", "stored"), "", 20, owner))
+    jobs = await view.ask(lambda: find_jobs(runtime, owner, 20))
+    counts = await view.ask(runtime.outbox.counts) if owner is None else None
+    form = tag(
+        "form",
+        choices("state", "state", _STATES, words["state"]),
+        field("session", "session", value=words["session"]),
+        field("text", "text", value=words["text"], hint="id or title"),
+        tag("button", "Filter"),
+        method="get",
+        action=view.link("promises"),
+        class_="filters",
+        role="search",
+        aria_label="Filter the promises",
+    )
+    body = join(
+        tag("h1", "Promises"),
+        _sum(counts) if counts is not None else None,
+        join(
+            tag("h2", "Not delivered yet", id="owed"),
+            rows((delivery_row(view, delivery) for delivery in owed), "owed-rows"),
+            tag("h2", "All promises"),
+        )
+        if owed.items
+        else None,
+        form,
+        rows((_row(view, promise) for promise in page), "promises-rows") if page.items else _nothing(words),
+        pager(view.link("promises"), words, page.next),
+        join(tag("h2", "Jobs"), rows((_job(view, job) for job in jobs), "jobs-rows")) if jobs else None,
+    )
+    return Page("Promises", body, "promises", "on=all")
+
+
+def _sum(counts: OutboxCounts) -> Html:
+    """That nothing is missing; red where something is."""
+    ends = f"{counts.delivered} delivered + {counts.stored} stored + {counts.expired} expired + {counts.dead} dead"
+    if counts.is_balanced:
+        return tag("p", tag("b", f"✓ {counts.promised} promised"), f" = {ends}", class_="sum")
+    return tag("p", f"✗ {counts.promised} promised ≠ {ends}: something is missing", class_="sum wrong", role="alert")
+
+
+def _row(view: View, promise: PromiseItem) -> Html:
+    state = join(badge(promise.state), " ", badge(promise.delivery) if promise.delivery is not None else None)
+    note = f"{promise.work}, to {promise.channel or 'whoever asks'}"
+    href = view.link("promises", promise.id)
+    return row(f"promise-{promise.id}", href, state, promise.title, promise.id, note, moment(promise.created_at))
+
+
+def _job(view: View, job: JobRecord) -> Html:
+    command = job.command if isinstance(job.command, str) else " ".join(job.command)
+    href = view.link("jobs", job.id)
+    return row(f"job-{job.id}", href, badge(job.state), command, job.id, cut(job.text, 200), moment(job.created_at))
+
+
+def _nothing(words: dict[str, str]) -> Html:
+    if any(words.values()):
+        return empty(tag("h2", "No promise is like that"), tag("p", "Take a word out of the filter to see more."))
+    return empty(
+        tag("h2", "Nothing was promised yet"),
+        tag(
+            "p",
+            "A promise is work in the background whose result reaches somebody, or is kept until they ask.",
+        ),
+        tag("p", "Make one with ", tag("code", "runtime.promises.start(…)"), "."),
+    )

@@ -1,0 +1,280 @@
+"""A run: its state, why it stopped, how to go on; then the graph, the timeline, its steps and its events."""
+
+from collections.abc import Iterator
+
+from troth.errors import MisuseError
+from troth.runtime.engine.errors import UnknownRunError
+from troth.runtime.workflows.execute.run_ids import new_id
+from troth.runtime.workflows.record.report import RunReport, RunWord, StepReport
+from troth.runtime.workflows.record.run_events import RunEvent
+from troth.runtime.workflows.render.bars import bars
+from troth.runtime.workflows.render.folding import folded
+from troth.runtime.workflows.render.markup import Html, cut, join, shown_json, tag
+from troth.runtime.workflows.render.run_parts import cause, commands, question, row, undone
+from troth.runtime.workflows.render.svg import graph_svg
+from troth.runtime.workflows.render.words import due, short_place, span, used
+from troth.server.access.owners import aclaim, afind
+from troth.server.access.scopes import Scope, check_scope
+from troth.server.channels import HttpChannel
+from troth.server.errors import ApiError, not_found
+from troth.server.pages.frame.layout import Page
+from troth.server.pages.frame.parts import address, badge, fact, facts, field, moment, panel
+from troth.server.pages.frame.view import View
+from troth.server.pages.run_diff import difference_table
+from troth.server.run_reports import areport
+
+__all__ = ["act", "show"]
+
+_EVENTS = 200  # events on one page
+_ENDS = (RunWord.FAILED, RunWord.INTERRUPTED, RunWord.ROLLBACK_INCOMPLETE, RunWord.CANCELLED)
+
+
+async def show(view: View) -> Page:
+    """The page."""
+    run = await _find(view, view.id)
+    against = view.word("diff")
+    if against:
+        other = await _find(view, against)
+        return Page(f"{run.id} and {other.id}", difference_table(view, run, other), "runs")
+    after = view.number("after")
+    events, last = await view.ask(lambda: _events(view, run, after))
+    parent = None if run.state is RunWord.DAMAGED else await view.ask(lambda: _parent(view, run.id))
+    body = join(_top(view, run, parent), _below(view, run, events, after, last))
+    return Page(f"{run.state}: {run.workflow} {run.id}", body, "runs", address(on="run", id=run.id)[1:])
+
+
+def _parent(view: View, run_id: str) -> str | None:
+    record = view.context.store.run(run_id)
+    return None if record is None else record.parent
+
+
+async def _find(view: View, run_id: str) -> RunReport:
+    """A run of whoever looks."""
+    await afind(view.context, view.caller, "run", run_id)
+    try:
+        return await areport(view.context.runtime, run_id, talks=True)
+    except UnknownRunError as unknown:
+        raise not_found("run", run_id, advice="It may be in another store, or its id is cut off.") from unknown
+
+
+def _top(view: View, run: RunReport, parent: str | None) -> Html:
+    """What one has to see without scrolling: the state, the cause, and what to do."""
+    return join(
+        tag(
+            "div",
+            tag("h1", cut(run.workflow, 120)),
+            badge(run.state),
+            tag("code", run.id, class_="id", data_copy="id"),
+            tag("span", "a cancellation was asked for", class_="soft")
+            if run.cancel_requested and not run.is_over
+            else None,
+            class_="title",
+        ),
+        tag("div", cause(run), id="cause", data_copy_error=True),
+        panel(due(run), kind="next") if due(run) else None,
+        (_question(view, run, step) for step in run.waiting_for if step.question),
+        _go_on(view, run),
+        undone(run),
+        _about(view, run, parent),
+    )
+
+
+def _about(view: View, run: RunReport, parent: str | None) -> Html:
+    took = span(run.ended_at - run.created_at) if run.ended_at is not None else ""
+    origin = tag("a", run.forked_from, href=view.link("runs", run.forked_from)) if run.forked_from else None
+    compare = join(" ", tag("a", "compare", href=view.link("runs", run.id, diff=run.forked_from))) if origin else None
+    return facts(
+        fact("begun", moment(run.created_at)),
+        fact("ended", moment(run.ended_at), f", took {took}") if took else None,
+        fact("part of", tag("a", parent, href=view.link("runs", parent))) if parent else None,
+        fact("forked from", origin, compare) if origin else None,
+        fact("used", used(run.tokens, run.cost)) if run.tokens or run.cost else None,
+        fact("source", tag("code", short_place(run.source), title=run.source)) if run.source else None,
+    )
+
+
+def _question(view: View, run: RunReport, step: StepReport) -> Html:
+    """A question to a person, and the place to answer it."""
+    path = address("runs", run.id)
+    answers: list[object] = []
+    if step.answered_at is None and not step.is_too_late() and view.may(Scope.ACT):
+        token = {"token": view.visitor.token(), "do": "approve", "step": step.place}
+        answers = [
+            tag(
+                "form",
+                (tag("input", type="hidden", name=name, value=value) for name, value in token.items()),
+                field("by", "your name", value=view.caller.owner, required=True, key=f"by-{step.place}-"),
+                field("note", "a note", hint="why", key=f"note-{step.place}-"),
+                tag("button", "Yes, go on", name="answer", value="yes", class_="primary"),
+                tag("button", "No", name="answer", value="no", class_="danger"),
+                method="post",
+                action=view.root + path,
+                class_="answer",
+            )
+        ]
+    return panel(question(step), answers, kind="next question")
+
+
+def _go_on(view: View, run: RunReport) -> Html:
+    """The commands to go on with, and the buttons that do the same."""
+    lines = run.commands()
+    path = address("runs", run.id)
+    overdue = run.state is RunWord.WAITING and run.overdue() > 0
+    can_resume = run.state in (RunWord.FAILED, RunWord.INTERRUPTED, RunWord.ROLLBACK_INCOMPLETE) and not run.rolled_back
+    budget = (
+        [field("budget", f"new budget of {run.over_budget}", required=True, key="budget-")] if run.over_budget else []
+    )
+    buttons = join(
+        view.button(
+            path,
+            "Go on",
+            scope=Scope.ACT,
+            fields={"do": "resume"},
+            inputs=budget,
+            kind="primary",
+            says=_if_changed(),
+        )
+        if can_resume or overdue
+        else None,
+        view.button(path, "Run it again", scope=Scope.ACT, fields={"do": "fork"})
+        if run.is_over and run.steps
+        else None,
+        view.button(path, "Cancel it", scope=Scope.ACT, fields={"do": "cancel"}, kind="danger")
+        if not run.is_over and not run.cancel_requested
+        else None,
+    )
+    if not lines and not buttons:
+        return Html("")
+    return panel(commands(lines), tag("div", buttons, class_="buttons") if buttons else None, kind="next go-on")
+
+
+def _if_changed() -> Html:
+    """What to do where the workflow has changed since."""
+    choice = tag(
+        "select",
+        tag("option", "say what changed, and do nothing", value=""),
+        tag("option", "go on with the new one", value="accept"),
+        tag("option", "go on as it was", value="recorded"),
+        name="changes",
+        aria_label="if the workflow has changed",
+    )
+    return tag("details", tag("summary", "if the workflow has changed"), choice)
+
+
+def _below(view: View, run: RunReport, events: list[RunEvent], after: int, last: int) -> Html:
+    if run.state is RunWord.DAMAGED:
+        return Html("")  # an empty graph and no inputs would say that there were none
+    shown = folded(run)
+    timeline = bars(shown.steps)
+    return join(
+        tag("h2", "Graph"),
+        tag("div", graph_svg(shown), class_="scroll", tabindex="0", role="region", aria_label="Graph of the steps"),
+        join(
+            tag("h2", "Timeline"),
+            tag("p", "solid: working, hatched: waiting, dots: no process", class_="soft"),
+            timeline,
+        )
+        if timeline
+        else None,
+        tag("h2", "Steps"),
+        tag(
+            "div",
+            tag(
+                "table",
+                tag("thead", tag("tr", (tag("th", word, scope="col") for word in ("step", "state", "kind", "time")))),
+                tag("tbody", (row(step, extra=_extra(view, run, step)) for step in shown.steps)),
+                class_="steps",
+            ),
+            class_="scroll",
+        ),
+        _value("Inputs", dict(run.inputs)),
+        _value("Output", run.output) if run.output is not None else None,
+        _event_list(view, run, events, after, last),
+    )
+
+
+def _value(heading: str, thing: object) -> Html:
+    return join(tag("h2", heading), tag("pre", shown_json(thing, 20_000), class_="value", tabindex="0"))
+
+
+def _extra(view: View, run: RunReport, step: StepReport) -> Iterator[Html]:
+    """What only a page can offer with a step: to fork from there."""
+    if step.is_block or step.is_undo or not run.is_over or step.depth or step.started_at is None:
+        return
+    path = address("runs", run.id)
+    form = view.button(path, "Fork from here", scope=Scope.ACT, fields={"do": "fork", "step": step.place})
+    if form:
+        yield form
+
+
+def _events(view: View, run: RunReport, after: int) -> tuple[list[RunEvent], int]:
+    if run.state is RunWord.DAMAGED:
+        return [], 0
+    events, last, _ = view.context.runtime.event_pages(run.id).read(after, _EVENTS)
+    return list(events), last
+
+
+def _event_list(view: View, run: RunReport, events: list[RunEvent], after: int, last: int) -> Html:
+    if not events:
+        return Html("")
+    end = events[-1].seq
+    links = [
+        tag("a", "« first", href=view.link("runs", run.id) + "#events") if after else None,
+        tag("a", f"{last - end} later »", href=view.link("runs", run.id, after=end) + "#events")
+        if end < last
+        else None,
+    ]
+    items = (
+        tag("li", tag("span", event.seq, class_="soft mono"), " ", cut(str(event), 300), " ", moment(event.at))
+        for event in events
+    )
+    return join(
+        tag("h2", "Events", id="events"),
+        tag("ol", items, class_="events"),
+        tag("nav", links, class_="pager", aria_label="More events") if any(links) else None,
+    )
+
+
+def _budget(run: RunReport, word: str) -> dict[str, object]:
+    if not run.over_budget or not word.strip():
+        return {}
+    text = word.strip()
+    return {run.over_budget: None if text == "none" else int(text) if text.isdigit() else text}
+
+
+async def act(view: View, form: dict[str, str]) -> str:
+    """Answer, resume, cancel or fork, and show what came of it."""
+    check_scope(view.caller, Scope.ACT)
+    run = await _find(view, view.id)
+    runtime = view.context.runtime
+    path = address("runs", run.id)
+    try:
+        match form.get("do"):
+            case "approve":
+                by, note = form.get("by", "").strip() or view.caller.owner, form.get("note", "").strip() or None
+                is_no = form.get("answer") != "yes"
+                await runtime.aapprove(run.id, form.get("step") or None, deny=is_no, by=by[:200], note=note)
+            case "resume":
+                budget = _budget(run, form.get("budget", ""))
+                with HttpChannel.session(run.id):
+                    await runtime.astart_resume(
+                        run.id,
+                        accept_changes=form.get("changes") == "accept",
+                        as_recorded=form.get("changes") == "recorded",
+                        budget=budget,
+                    )
+            case "cancel":
+                await runtime.acancel(run.id, wait=False)
+            case "fork":
+                fork_id = new_id(run.workflow)
+                about = {"workflow": run.workflow, "forked_from": run.id}
+                await aclaim(view.context, view.caller, "run", fork_id, about)
+                with HttpChannel.session(fork_id):
+                    await runtime.astart_fork(run.id, form.get("step") or None, fork_id=fork_id)
+                return address("runs", fork_id)
+            case _:
+                raise ApiError(400, "invalid_request", "This button is not known here, so nothing was done.")
+    except MisuseError as refused:
+        message, _, advice = str(refused).partition("\n")
+        raise ApiError(409, "cannot_act", message, advice=advice or None) from refused
+    return path

@@ -1,0 +1,62 @@
+"""Show what each member of a session did, with the outcomes, and what it was refused; out of the audit."""
+
+from collections import Counter
+
+from troth.runtime.sessions.activity import LAST_ENTRIES, Activity
+from troth.runtime.sessions.session import Session
+from troth.runtime.workflows.render.markup import Html, cut, join, tag
+from troth.server.pages.frame.parts import moment
+from troth.server.pages.frame.view import View
+
+__all__ = ["activity_lists"]
+
+_SHOWN = 50  # of each member; all of them are in `--json`
+_MARKS = {"done": "✓", "completed": "✓", "failed": "✗", "refused": "✗", "begun": "▶"}
+
+
+def activity_lists(view: View, session: Session, did: dict[str, list[Activity]]) -> Html:
+    """A list for each member, the newest last; folded, so that many members stay readable."""
+    if not session.members:
+        return Html("")
+    return join(
+        tag("h2", "What each did", id="did"),
+        (_member(view, session, member.agent, did.get(member.agent, [])) for member in session.members),
+        tag("p", f"Out of the session's last {LAST_ENTRIES:,} audit entries.", class_="soft"),
+    )
+
+
+def _member(view: View, session: Session, agent: str, activities: list[Activity]) -> Html:
+    name = tag("b", cut(agent, 80))
+    if not activities:
+        return tag("p", name, ": nothing", class_="did")  # in the entries that were looked at
+    counts = Counter(activity.outcome for activity in activities)
+    told = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
+    earlier = len(activities) - _SHOWN
+    return tag(
+        "details",
+        tag("summary", name, f": {told}"),
+        tag("p", f"{earlier} earlier ones are in `troth session show {session.id} --json`.", class_="soft")
+        if earlier > 0
+        else None,
+        tag("ul", (_line(view, session, activity) for activity in activities[-_SHOWN:])),
+        class_="did",
+        id=f"did-{agent}",
+        open=len(session.members) <= 5,
+    )
+
+
+def _line(view: View, session: Session, activity: Activity) -> Html:
+    entry = f"{view.link('sessions', session.id, after=activity.number - 1)}#entry-{activity.number}"
+    mark = _MARKS.get(activity.outcome, "·")
+    return tag(
+        "li",
+        tag("span", f"{mark} {activity.outcome}", class_="failed" if mark == "✗" else None),
+        " ",
+        "" if activity.kind == "refused" else f"{activity.kind} ",
+        tag("b", cut(activity.what, 200)),
+        f": {cut(activity.why, 400)}" if activity.why else None,
+        " ",
+        moment(activity.at),
+        " ",
+        tag("a", f"entry {activity.number}", href=entry),
+    )

@@ -1,0 +1,69 @@
+"""Show the audit of a session: its entries, the verdict, and the first entry that does not hold."""
+
+from troth.runtime.sessions.audit.verify import AuditVerdict
+from troth.runtime.sessions.session import Session
+from troth.runtime.store.rows.sessions import AuditRow
+from troth.runtime.workflows.render.markup import Html, cut, join, tag
+from troth.server.access.scopes import Scope
+from troth.server.pages.frame.parts import badge, moment, panel
+from troth.server.pages.frame.view import View
+
+__all__ = ["ENTRIES", "audit_list"]
+
+ENTRIES = 50
+"""How many entries are on one page."""
+
+
+def audit_list(view: View, session: Session, entries: list[AuditRow], after: int, verdict: AuditVerdict | None) -> Html:
+    """The entries after a number, and what a verification found; `entries` may have one more than is shown."""
+    shown = entries[:ENTRIES]
+    broken_at = verdict.entry if verdict is not None and verdict.is_broken else None
+    items = (
+        tag(
+            "li",
+            tag("span", row.seq, class_="soft mono"),
+            " ",
+            tag("b", row.kind),
+            f" {row.agent} ",
+            tag("code", cut(row.data, 300)),
+            " ",
+            moment(row.at),
+            tag("b", " ✗ the first entry that does not hold", class_="failed") if row.seq == broken_at else None,
+            id=f"entry-{row.seq}",
+        )
+        for row in shown
+    )
+    links = [
+        tag("a", "« first", href=view.link("sessions", session.id) + "#audit") if after else None,
+        tag("a", "later »", href=f"{view.link('sessions', session.id, after=shown[-1].seq)}#audit")
+        if len(entries) > ENTRIES
+        else None,
+    ]
+    return join(
+        tag("h2", "Audit", id="audit"),
+        _verdict(view, session, verdict),
+        tag("ol", items, class_="events audit"),
+        tag("nav", links, class_="pager", aria_label="More of the audit") if any(links) else None,
+    )
+
+
+def _verdict(view: View, session: Session, verdict: AuditVerdict | None) -> Html:
+    """Whether the trail holds; verifying reads all of it, so it is asked for."""
+    if verdict is None:
+        if not view.may(Scope.ADMIN):
+            return Html("")
+        return tag(
+            "p", tag("a", "Verify the whole trail", href=f"{view.link('sessions', session.id, verify='1')}#audit")
+        )
+    anchor = {
+        "valid": "Its newest entry is the one that is anchored outside of the store.",
+        "broken": "",
+        "consistent, head not anchored": "Nobody can say whether its end was cut off.",
+    }[verdict.word]
+    return panel(
+        badge(verdict.word),
+        f" {verdict.entries} entries",
+        tag("p", verdict.problem, class_="message") if verdict.problem else None,
+        tag("p", anchor) if anchor else None,
+        kind="good" if verdict.is_valid else "failed" if verdict.is_broken else "",
+    )

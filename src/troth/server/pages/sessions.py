@@ -1,0 +1,67 @@
+"""Sessions: the governed places in which agents act."""
+
+from troth.runtime.sessions.state import SessionState
+from troth.runtime.store.list_records import SessionItem
+from troth.runtime.workflows.render.markup import Html, join, tag
+from troth.server.errors import ApiError
+from troth.server.pages.frame.layout import Page
+from troth.server.pages.frame.parts import badge, choices, empty, moment, pager, row, rows
+from troth.server.pages.frame.view import View
+from troth.server.pages.lists.queries import ListFilter, find_sessions
+
+__all__ = ["show"]
+
+_SHOWN = 50
+
+
+async def show(view: View) -> Page:
+    """The page."""
+    words = view.words("state", "before")
+    if words["state"] and words["state"] not in set(SessionState):
+        raise ApiError(400, "invalid_field", f"There is no state {words['state']!r} of a session.", param="state")
+    runtime, owner = view.context.runtime, view.caller.sees
+    filters = ListFilter((words["state"],) if words["state"] else ())
+    page = await view.ask(lambda: find_sessions(runtime, filters, words["before"], _SHOWN, owner))
+    form = tag(
+        "form",
+        choices("state", "state", SessionState, words["state"]),
+        tag("button", "Filter"),
+        method="get",
+        action=view.link("sessions"),
+        class_="filters",
+        role="search",
+        aria_label="Filter the sessions",
+    )
+    body = join(
+        tag("h1", "Sessions"),
+        form,
+        rows((_row(view, session) for session in page), "sessions-rows") if page.items else _nothing(words),
+        pager(view.link("sessions"), words, page.next),
+    )
+    return Page("Sessions", body, "sessions", "on=all")
+
+
+def _row(view: View, session: SessionItem) -> Html:
+    href, title = view.link("sessions", session.id), f"by {session.creator}"
+    note = f"{session.present} present" if session.present else "nobody is present"
+    return row(f"session-{session.id}", href, badge(session.state), title, session.id, note, moment(session.created_at))
+
+
+def _nothing(words: dict[str, str]) -> Html:
+    if any(words.values()):
+        return empty(tag("h2", "No session is like that"))
+    return empty(
+        tag("h2", "There are no sessions yet"),
+        tag(
+            "p",
+            "A session is a governed place where agents act, with limits, an audit trail, and a kill that works.",
+        ),
+        tag(
+            "p",
+            "Make one with ",
+            tag("code", "runtime.hypervisor.create(…)"),
+            " or ",
+            tag("code", "POST /v1/sessions"),
+            ".",
+        ),
+    )

@@ -1,0 +1,22 @@
+"""Tell of a run whatever has become of it: one of which something cannot be read any more is told as damaged."""
+
+from troth.runtime.assemble import Runtime
+from troth.runtime.store import DamagedStoreError, RunRecord, RunState
+from troth.runtime.workflows.record.build_report import tell_damaged
+from troth.runtime.workflows.record.report import RunReport
+
+__all__ = ["areport"]
+
+
+async def areport(runtime: Runtime, run_id: str, *, talks: bool = False) -> RunReport:
+    """`Runtime.ashow`, but with the damage as the report's error: one damaged run hides neither itself nor others."""
+    try:
+        return await runtime.ashow(run_id, talks=talks)
+    except DamagedStoreError as damage:
+        page = await runtime.lists.aruns(text=run_id, limit=50)
+        label, begun = next(((item.label, item.created_at) for item in page if item.id == run_id), (None, 0.0))
+        record = RunRecord(
+            *(run_id, "", label, RunState.DAMAGED, (), None, None, None, None),
+            *(None, False, None, None, begun, begun, None),
+        )
+        return tell_damaged(record, damage)

@@ -1,0 +1,1 @@
+"""Send events to readers as they come."""

@@ -1,0 +1,108 @@
+"""Each page in a real browser: nothing leaves the origin, nothing is wrong in it, and everybody can use it."""
+
+import hashlib
+import re
+from importlib import resources
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from troth.server.pages.frame import assets
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+PAGES = {
+    "now": "",
+    "runs": "runs",
+    "filtered runs": "runs?state=failed&since=24h",
+    "failed run": "runs/{failed}",
+    "waiting run": "runs/{waiting}",
+    "rolled back run": "runs/{rolled back}",
+    "conversations": "conversations",
+    "conversation": "conversations/{conversation}",
+    "sessions": "sessions",
+    "session": "sessions/{session}",
+    "verified session": "sessions/{session}?verify=1",
+    "promises": "promises",
+    "promise": "promises/{promise}",
+    "job": "jobs/{job}",
+    "search": "search?text=order",
+}
+LOOKS = {
+    "wide": {},
+    "narrow and dark": {"viewport": {"width": 360, "height": 640}, "color_scheme": "dark"},
+}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_every_page_is_whole(shop, tab, look):
+    """Axe finds nothing, nothing is wider than the screen, the console is clean, and nothing was asked for elsewhere."""
+    view = tab(**LOOKS[look])
+    problems = {}
+    for name, pattern in PAGES.items():
+        page = view.open(pattern.format(**shop.things))
+        wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        wrong = [*view.axe(), *([f"{wide} px wider than the screen"] if wide else [])]
+        if page.locator("h1").count() != 1 or page.locator(".panel.failed[role=alert]").count():
+            wrong.append(page.locator("#content").inner_text()[:300])
+        if wrong:
+            problems[name] = wrong
+    assert problems == {}
+    assert {urlsplit(address).netloc for address in view.requests} == {urlsplit(shop.url).netloc}
+
+
+def test_every_page_without_scripts(shop, tab):
+    """All of it can be read with scripts off: the same headings and states, and the way around."""
+    plain, scripted = tab(java_script_enabled=False), tab()
+    for pattern in PAGES.values():
+        path = pattern.format(**shop.things)
+        told = [_told(view.open(path)) for view in (plain, scripted)]
+        assert told[0] == told[1]
+        assert plain.page.locator("nav[aria-label=Pages] a").count() == 6
+
+
+def _told(page):
+    """The headings and states of a page."""
+    return page.locator("h1, #content .state").all_inner_texts()
+
+
+def test_what_a_first_visit_costs(shop):
+    """60 kB of scripts and styles at most, packed; a list is below 30 kB; all of it comes from this server."""
+    with httpx.Client(base_url=shop.url, headers={"Accept-Encoding": "gzip"}, trust_env=False) as client:
+        page = client.get("/runs")
+        names = re.findall(r'(?:src|href)="(\./assets/[^"]+)"', page.text)
+        assert len(names) == 4
+        sizes = [int(client.get(f"/{name}").headers["content-length"]) for name in names]
+        assert sum(sizes) + int(page.headers["content-length"]) <= 60_000
+        assert int(page.headers["content-length"]) <= 30_000
+
+
+def test_the_vendored_script_is_what_was_published():
+    """Its version is in its name, its licence beside it, and its digest in the source."""
+    folder = resources.files("troth.server.pages") / "assets"
+    script = (folder / assets.HTMX).read_bytes()
+    assert hashlib.sha256(script).hexdigest() == assets.HTMX_DIGEST
+    assert "4.0.1" in assets.HTMX
+    assert b"4.0.1" in script
+    assert "BSD" in (folder / "htmx-LICENSE.txt").read_text()
+
+
+def test_printing_a_run_gives_a_report(shop, tab):
+    """On paper there is the cause and every step, and neither the way around nor a button."""
+    page = tab().open(f"runs/{shop.things['failed']}")
+    page.emulate_media(media="print")
+    assert not page.locator("nav[aria-label=Pages]").is_visible()
+    assert not page.get_by_role("button", name="Go on").is_visible()
+    assert page.locator("#cause").get_by_text("parcel too heavy: 198 kg").first.is_visible()
+    assert page.locator(".steps tbody tr").count() == 3
+
+
+def test_header_and_content_are_as_wide_on_every_page(shop, tab):
+    """On a large screen they begin at the same place, so that nothing jumps between pages."""
+    view = tab(viewport={"width": 1720, "height": 900})
+    edges = set()
+    for path in ("", "runs", f"runs/{shop.things['failed']}", f"sessions/{shop.things['session']}", "promises"):
+        page = view.open(path)
+        edges |= {round(page.locator(where).bounding_box()["x"]) for where in (".brand", "#content")}
+    assert len(edges) == 1, edges

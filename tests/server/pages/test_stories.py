@@ -1,0 +1,204 @@
+"""Stories: somebody comes to a page to find out what is wrong, and does something about it."""
+
+import re
+
+import pytest
+from tests.server.pages.scene import Shop, begin_saga
+from tests.server.service import wait_until
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+
+@pytest.fixture
+def own(tmp_path):
+    """A shop for one test alone."""
+    shop = Shop(tmp_path)
+    yield shop
+    shop.close()
+
+
+def test_a_run_that_fails_is_found_understood_and_resumed(own, tab):
+    """From Now to the cause to the button; the page shows by itself that the run went on."""
+    run = own.run("order", order="A7")
+    view = tab(url=own.url)
+    page = view.open()
+    page.locator("#failed .row-title", has_text="order").click()
+    page.wait_for_url(f"**/runs/{run}")
+    cause = page.locator("#cause").inner_text()
+    assert "ship failed after 3 attempts" in cause
+    assert "parcel too heavy: 198 kg" in cause
+    assert re.search(r"steps\.py:\d+\s+raise ValueError", cause)
+    assert cause.count("attempt ") == 3
+    assert f"troth runs resume {run}" in page.locator(".go-on").inner_text()
+    (own.folder / "repaired").write_text("")
+    page.get_by_role("button", name="Go on").click()
+    page.locator(".title .state.completed").wait_for()
+    assert page.locator("#cause").inner_text() == ""
+
+
+def test_a_question_is_answered_on_one_page_and_seen_on_another(own, tab):
+    """With a note and a name; the other page changes by itself, without moving the reader's focus."""
+    run = own.run("asks", until="waiting", order="B1")
+    asked, other = tab(url=own.url), tab(url=own.url)
+    asked.open(f"runs/{run}")
+    page = other.open(f"runs/{run}")
+    other.wait_live()
+    page.locator("input[name=note]").fill("half a note")
+    page.keyboard.press("ArrowLeft")
+    form = asked.page.locator("form.answer")
+    form.locator("input[name=by]").fill("Ada")
+    form.locator("input[name=note]").fill("it fits")
+    form.get_by_role("button", name="Yes").click()
+    asked.page.locator(".title .state.completed").wait_for()
+    page.locator(".title .state.completed").wait_for()
+    told = own.get(f"/runs/{run}")
+    assert [step["output"] for step in told["steps"] if step["place"] == "agreed"] == [
+        {"approved": True, "by": "Ada", "note": "it fits"}
+    ]
+
+
+def test_an_agent_is_killed_in_mid_saga_and_the_audit_says_so(own, tab):
+    """Its saga is undone, and the page says what came of it in the words of the kill."""
+    process = begin_saga(own)
+    try:
+        view = tab(url=own.url)
+        page = view.open("sessions/mid-saga")
+        assert "carry" in page.locator("#content").inner_text()
+        page.locator("summary", has_text="kill").click()
+        page.locator("input[name=reason]").fill("it carries the wrong parcel")
+        page.get_by_role("button", name="Kill mover").click()
+        page.get_by_text("mover is terminated").wait_for()
+        text = page.locator("#content").inner_text()
+        assert "because it carries the wrong parcel" in text
+        assert "undone" in text
+        assert "member.killed" in page.locator(".audit").inner_text()
+        assert (own.folder / "put-down.txt").exists()
+        page.get_by_role("link", name="Verify the whole trail").click()
+        page.locator("#content .state", has_text="valid").wait_for()
+    finally:
+        process.kill()
+        process.wait(60)
+
+
+def test_a_result_waits_for_a_channel_is_replayed_and_arrives(own, tab):
+    """What the receiver said is there; sent again it arrives, and the sum is right before and after."""
+    view = tab(url=own.url)
+    page = view.open("promises")
+    page.locator(".sum", has_text="✓").wait_for()
+    wait_until(lambda: "dead" in view.open("promises").locator("#content").inner_text(), "the delivery to be given up")
+    page.locator("#promises-rows .row-title").first.click()
+    page.get_by_text("the pager is switched off").first.wait_for()
+    (own.folder / "pager-on").write_text("")
+    page.get_by_role("button", name="Send it again").click()
+    page.locator(".panel .state.delivered").first.wait_for()
+    assert (own.folder / "paged.txt").exists()
+    assert "page-1" in page.locator("#content").inner_text()
+    view.open("promises").locator(".sum", has_text="✓").wait_for()
+
+
+def test_a_phone_sleeps_and_misses_nothing(own, tab):
+    """The server is killed and started again meanwhile: the page says since when, and comes back with everything."""
+    run = own.start("gated")
+    view = tab(url=own.url, viewport={"width": 360, "height": 640})
+    view.expects_failures = True  # a browser writes into its console that a server does not answer
+    page = view.open(f"runs/{run}")
+    view.wait_live()
+    page.locator(".title .state.running").wait_for()
+    own.kill()
+    page.locator("body.is-away").wait_for()
+    assert "no connection since" in page.locator("#liveness").inner_text()
+    (own.folder / "go").write_text("")
+    own.come_back()
+    view.wait_live()
+    page.locator(".title .state.completed").wait_for()
+    assert "run ended" not in page.locator(".events").inner_text()
+    assert "completed" in page.locator(".events").inner_text()
+
+
+def test_a_killed_run_is_never_shown_as_running(own, tab):
+    """Nobody writes that a process was killed; the page says it anyway, by itself."""
+    view = tab(url=own.url)
+    process = own.begin_elsewhere()
+    page = view.open("runs/killed-1")
+    view.wait_live()
+    page.locator(".title .state.running").wait_for()
+    process.kill()
+    process.wait(60)
+    page.locator(".title .state.interrupted").wait_for()
+    assert "troth runs resume killed-1" in page.locator(".go-on").inner_text()
+
+
+def test_a_talk_as_it_is_said(own, tab):
+    """What the agent says comes word by word; sending, interrupting, and what that could promise."""
+    talk = own.post("/conversations", agent="clerk")["id"]
+    view = tab(url=own.url)
+    page = view.open(f"conversations/{talk}")
+    view.wait_live()
+    page.locator("#say").fill("please wait for me")
+    page.get_by_role("button", name="Send").click()
+    page.locator("#typing", has_text="please").wait_for()
+    page.get_by_role("button", name="Interrupt").click()
+    page.get_by_text("The run will stop").wait_for()
+    page.locator(".title .state.interrupted").wait_for()
+    page.locator("#say").fill("hello again")
+    page.get_by_role("button", name="Send").click()
+    page.get_by_text("You said: hello again").wait_for()
+
+
+def test_a_story_by_keyboard_alone(own, tab):
+    """From Now to the failed run, its error copied, resumed, and back to the list; no mouse anywhere."""
+    run = own.run("order", order="A7")
+    view = tab(url=own.url, permissions=["clipboard-read", "clipboard-write"])
+    page = view.open()
+    view.wait_live()
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/runs/{run}")
+    view.wait_live()
+    for key, words in (("y", run), ("e", "parcel too heavy: 198 kg"), ("c", f"troth runs resume {run}")):
+        page.keyboard.press(key)
+        page.wait_for_function("() => document.querySelector('#liveness').textContent.startsWith('copied')")
+        assert words in page.evaluate("navigator.clipboard.readText()")
+    (own.folder / "repaired").write_text("")
+    page.keyboard.press("a")
+    page.keyboard.press("Enter")
+    page.locator(".title .state.completed").wait_for()
+    view.wait_live()  # the button made another page, whose keys work as soon as its script is there
+    page.keyboard.press("u")
+    page.wait_for_url("**/runs")
+    page.keyboard.press("g")
+    page.keyboard.press("n")
+    page.locator("h1", has_text="Now").wait_for()
+
+
+def test_a_list_holds_still_while_somebody_reads_it(own, tab):
+    """Rows that are new are announced above the list; those that are there change in place, and keep their focus."""
+    first = own.start("gated")
+    view = tab(url=own.url)
+    page = view.open("runs")
+    view.wait_live()
+    page.locator(f"#run-{first} a").focus()
+    before = page.locator(f"#run-{first}").bounding_box()
+    own.run("order", order="B1")
+    page.get_by_role("button", name="1 new: show").wait_for()
+    assert page.locator(f"#run-{first}").bounding_box() == before
+    assert page.evaluate("document.activeElement.closest('.row').id") == f"run-{first}"
+    (own.folder / "go").write_text("")
+    page.locator(f"#run-{first} .state.completed").wait_for()
+    assert page.evaluate("document.activeElement.closest('.row').id") == f"run-{first}"
+    page.keyboard.press(".")
+    page.locator("#runs-rows .row").nth(1).wait_for()
+
+
+def test_an_open_detail_and_a_selection_stay_as_they_are(own, tab):
+    """What changes on a page does not close what one has opened, nor move what one has selected."""
+    run = own.run("asks", until="waiting", order="B1")
+    view = tab(url=own.url)
+    page = view.open(f"runs/{run}")
+    view.wait_live()
+    page.locator(".steps summary", has_text="charge").click()
+    page.evaluate("() => document.getSelection().selectAllChildren(document.querySelector('.title .id'))")
+    own.post(f"/runs/{run}/approve", by="Ada")
+    page.locator(".title .state.completed").wait_for()
+    assert page.locator(".steps details[open]").count() == 1
+    assert page.evaluate("document.getSelection().toString()") == run
