@@ -56,25 +56,84 @@ setup: $(VENV)/.$(INSTALL) $(VENV)/.ready
 run: $(VENV)/.$(INSTALL) ## see it work: findings, repair and a workflow on the example service
 	@$(BIN)/python examples/tour.py
 
+# Debian's packages; where its list of them is missing or old, that is fetched first.
+install_debian = apt-get install -y -qq $(1) >/dev/null 2>&1 || { apt-get update -qq && apt-get install -y -qq $(1); } >/dev/null 2>&1
+
 # Two real editors for tests/lsp, where they can be had without asking; elsewhere those tests are skipped, and say so.
 EDITORS := $(VENV)/.editors
 $(EDITORS): | $(BIN)/python
 	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && ! { command -v nvim && command -v emacs; } >/dev/null; then \
 		echo "» installing neovim and emacs for the tests of the language server"; \
-		apt-get install -y -qq neovim emacs-nox elpa-eglot >/dev/null 2>&1 || echo "  not to be had here: their tests are skipped"; \
+		$(call install_debian,neovim emacs-nox elpa-eglot) || echo "  not to be had here: their tests are skipped"; \
 	fi
 	@touch $@
 
-# In two halves, so that no process holds all tests and all that they leave in memory. A worker that dies is not replaced:
+# VS Code for the long proofs of tests/lsp, with what our extension needs, where npm is; elsewhere that test is skipped.
+CODE_SERVER := build/code-server
+$(CODE_SERVER)/.complete: editors/vscode/package.json
+	@if command -v npm >/dev/null && command -v chromium >/dev/null; then \
+		echo "» installing VS Code (code-server) for the long proofs of the language server"; \
+		mkdir -p $(CODE_SERVER)/extension && cp editors/vscode/package.json $(CODE_SERVER)/extension/ && \
+		npm install --silent --no-audit --no-fund --ignore-scripts --omit=dev --prefix $(CODE_SERVER)/extension && \
+		npm install --silent --no-audit --no-fund --ignore-scripts --prefix $(CODE_SERVER) code-server@4.100.3 && \
+		npm run --silent --prefix $(CODE_SERVER)/node_modules/argon2 install && \
+		cd $(CODE_SERVER)/node_modules/code-server/lib/vscode && \
+		npm install --silent --no-audit --no-fund --ignore-scripts --omit=dev && \
+		npm rebuild --silent @vscode/spdlog native-watchdog || echo "  not to be had here: its test is skipped"; \
+	fi
+	@mkdir -p $(CODE_SERVER) && touch $@
+
+# A PostgreSQL server for the tests of the store that several machines share; elsewhere those tests are skipped, and say so.
+POSTGRES := $(VENV)/.postgres
+$(POSTGRES): | $(BIN)/python
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && ! command -v initdb >/dev/null && ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; then \
+		echo "» installing PostgreSQL for the tests of its store"; \
+		$(call install_debian,postgresql) || echo "  not to be had here: its tests are skipped"; \
+	fi
+	@touch $@
+
+# A real browser for the tests of the pages; elsewhere those tests are skipped, and say so.
+BROWSER := $(VENV)/.browser
+$(BROWSER): | $(BIN)/python
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && ! command -v chromium >/dev/null; then \
+		echo "» installing chromium for the tests of the pages"; \
+		$(call install_debian,chromium) || echo "  not to be had here: no page is looked at in a browser"; \
+	fi
+	@touch $@
+
+# In parts, so that no process holds all tests and all that they leave in memory. A worker that dies is not replaced:
 # `loadgroup` never ends where the new one finds no test left.
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup --max-worker-restart 0
-AT_RUN_TIME := tests/bridge tests/guard tests/runtime tests/server tests/testing
+OF_THE_ANALYSIS := tests/analysis
+AT_RUN_TIME := tests/bridge tests/guard tests/runtime
+OF_TEMPORAL := tests/runtime/engine/temporal
+OF_THE_SERVER := tests/server tests/testing
+OF_THE_PAGES := tests/server/pages
+ON_POSTGRES := $(PYTEST) -p tests.on_postgres.plugin
+SHORT_ON_POSTGRES := $(addprefix tests/runtime/,engine/test_conformance.py sagas/test_verbs.py sagas/test_undo.py \
+	workflows/test_running.py conversations/test_follow.py sessions/test_acting.py promises/test_promises.py)
+ON_TEMPORAL := $(PYTEST) -p tests.on_temporal.plugin
+LONG_ON_TEMPORAL := $(addprefix tests/runtime/,sagas/test_verbs.py sagas/test_undo.py workflows/test_running.py)
+LONG_ON_POSTGRES := $(addprefix tests/runtime/,engine sagas workflows conversations sessions promises jobs) \
+	tests/server/test_access.py tests/server/test_repetition.py tests/server/telemetry
 
-test: lint $(EDITORS) ## everything that has to hold
-	@echo "» tests of the analysis, the command line and the repository"
-	@$(PYTEST) tests $(AT_RUN_TIME:%=--ignore %); first=$$?; \
+test: lint $(EDITORS) $(POSTGRES) $(BROWSER) ## everything that has to hold
+	@failed=0; \
+	echo "» tests of the analysis"; \
+	$(PYTEST) $(OF_THE_ANALYSIS) || failed=1; \
+	echo "» tests of the command line, the language server and the repository"; \
+	$(PYTEST) tests $(addprefix --ignore ,$(OF_THE_ANALYSIS) $(AT_RUN_TIME) $(OF_THE_SERVER)) || failed=1; \
 	echo "» tests of the boundary and the runtime"; \
-	$(PYTEST) $(AT_RUN_TIME) && exit $$first
+	$(PYTEST) $(AT_RUN_TIME) --ignore $(OF_TEMPORAL) || failed=1; \
+	echo "» tests of the runtime on Temporal"; \
+	$(PYTEST) $(OF_TEMPORAL) || failed=1; \
+	echo "» tests of the server"; \
+	$(PYTEST) $(OF_THE_SERVER) --ignore $(OF_THE_PAGES) || failed=1; \
+	echo "» tests of the pages, in a browser"; \
+	$(PYTEST) $(OF_THE_PAGES) || failed=1; \
+	echo "» tests of the runtime again, on PostgreSQL"; \
+	$(ON_POSTGRES) $(SHORT_ON_POSTGRES) || failed=1; \
+	exit $$failed
 
 lint: setup ## ruff, mypy --strict, layers, our own check
 	@echo "» ruff"
@@ -117,8 +176,12 @@ bench: setup ## measure, beside peers where they can be installed
 	@echo "» installing the peers"; $(PIP) -r $(BENCH_LOCK)
 	@for part in $$(cd bench && ls -d */ | tr -d /); do echo; echo "» bench/$$part"; $(BIN)/python -m bench.$$part || exit 1; done
 
-soak: setup ## the long proofs: fuzzing, load, crash matrix
-	@$(PYTEST) -m soak --timeout 1800
+soak: setup $(POSTGRES) $(CODE_SERVER)/.complete ## the long proofs: fuzzing, load, crash matrix
+	@$(PYTEST) -m soak --timeout 1800; first=$$?; \
+	echo "» the suites of the runtime, on PostgreSQL"; \
+	$(ON_POSTGRES) $(LONG_ON_POSTGRES); second=$$?; \
+	echo "» sagas and workflows, on Temporal"; \
+	$(ON_TEMPORAL) $(LONG_ON_TEMPORAL) && [ $$second = 0 ] && exit $$first
 
 lock: ## pin the development tools anew (needs uv)
 	uv pip compile --quiet --universal --python-version 3.11 --no-emit-index-url --no-annotate --group dev --all-extras pyproject.toml -o $(LOCK)

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from troth.testing.postgres_server import PostgresServer
+from troth.testing.temporal_server import TemporalServer
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 PAGES = [
@@ -28,6 +31,11 @@ NOT_RUN = {
     "docs/how-to/would-my-tests-notice.md": 4,
 }
 
+NEEDS = {
+    "docs/how-to/from-a-file-to-postgresql.md": PostgresServer,
+    "docs/how-to/on-temporal.md": TemporalServer,
+}
+
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_the_blocks_of_a_page_do_what_they_say(page):
@@ -37,6 +45,9 @@ def test_the_blocks_of_a_page_do_what_they_say(page):
     assert left_out == NOT_RUN.get(page.relative_to(ROOT).as_posix(), 0), "a block was marked `not run`, or one less is"
     if not any(block.runs for block in blocks):
         return
+    server = NEEDS.get(page.relative_to(ROOT).as_posix())
+    if server is not None and (missing := server.missing()) is not None:
+        pytest.skip(missing)
     done = subprocess.run(
         [sys.executable, HERE / "page.py", page], capture_output=True, text=True, timeout=300, check=False
     )

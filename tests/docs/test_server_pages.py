@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from troth.server.reference import page
+from troth.server.openapi.reference import page
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/reference/server-routes.md"
 
 
 def test_the_page_is_current():
-    """As the routes are now. If this fails: `python -m troth.server.reference docs/reference/server-routes.md`."""
+    """As the routes are now. If this fails: `python -m troth.server.openapi.reference docs/reference/server-routes.md`."""
     assert PAGE.read_text(encoding="utf-8") == page()
