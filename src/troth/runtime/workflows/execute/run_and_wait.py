@@ -77,12 +77,13 @@ class RunWaiter:
 
     def _is_asking(self, run_id: str) -> bool:
         """Whether the run waits for a person and for nothing else: one who has not answered, and still can."""
+        store = self._store
+        # Before the steps: an answer that is taken between the two reads would be neither sent nor settled.
+        sent = {signal.name for signal in store.signals(run_id) if signal.taken_by is None}
         run = self._engine.find(run_id)
         if run is None or run.state is not RunState.WAITING:
             return False
         waits = [row for row in self._engine.steps(run_id) if row.state is StepState.WAITING]
-        store = self._store
-        sent = {signal.name for signal in store.signals(run_id) if signal.taken_by is None}
         return bool(waits) and all(
             row.name.startswith(_QUESTION)
             and row.name not in sent
