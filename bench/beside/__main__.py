@@ -1,4 +1,6 @@
-"""What each tool finds of the same programs: `python -m bench.beside [--bin FOLDER] [--write]`.
+"""The scoreboard: what each tool finds of the same programs: `python -m bench.beside [--bin FOLDER] [--write]`.
+
+Three tables: small programs that show kinds of losses, programs after public threads, and the samples of the tests.
 
 `--bin` is the folder of programs of an environment with `requirements/bench.lock` and pytest-asyncio in it; without it
 they are looked for beside the running Python and on PATH. `--write` puts the table into the page of the documentation.
@@ -13,21 +15,32 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 from bench.beside.options import options_table
 from bench.beside.programs import PROGRAMS
+from bench.beside.samples import KEPT, LOST, Place, lay_out
+from bench.beside.threads import THREADS
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/reference/beside-other-tools.md"
 START, END = "<!-- programs: made by `python -m bench.beside --write` -->", "<!-- end -->"
+THREAD_TABLE = "<!-- threads: made by `python -m bench.beside --write` -->"
+SAMPLES = "<!-- samples: made by `python -m bench.beside --write` -->"
 OPTIONS = "<!-- options: made by `python -m bench.beside --write` -->"
 RUFF = ("check", "--isolated", "--no-cache", "--preview", "--select", "ASYNC,RUF006,RUF029", "--output-format", "json")
 MYPY_CODES = ("unused-awaitable", "truthy-bool", "truthy-iterable", "redundant-expr", "possibly-undefined")
 _NOISE = re.compile(r"no-untyped|no-any|reportUnknown|reportMissing|reportUntyped")
 
-Place = tuple[str, int]
+# What each tool calls a promise that is lost, or used as what it is not.
+_ASYNC = re.compile(
+    r"TR[12]|ASYNC|RUF006|[Cc]oroutine|awaitable|redundant-condition|truthy|UnnecessaryComparison|context-manager",
+    re.ASCII,
+)
+
 Found = dict[Place, list[str]]
+Tool = Callable[[Path], Found]
 
 
 def main() -> None:
@@ -35,25 +48,25 @@ def main() -> None:
     parser.add_argument("--bin", type=Path, help="the folder of the tools' programs")
     parser.add_argument("--write", action="store_true", help="put the table into the page")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="troth-beside-") as name:
-        table = _table(Path(name), options.bin)
+    tools = _tools(options.bin)
+    pytest = _program("pytest", options.bin)
+    tables = {
+        START: _table(PROGRAMS, "program", tools, pytest),
+        THREAD_TABLE: _table(THREADS, "thread", tools, pytest),
+        SAMPLES: _sample_table(tools),
+    }
     if options.write:
         page = PAGE.read_text(encoding="utf-8")
-        for start, rows in ((START, table), (OPTIONS, options_table())):
+        for start, rows in {**tables, OPTIONS: options_table()}.items():
             before, _, rest = page.partition(start)
             page = f"{before}{start}\n{rows}{END}{rest.partition(END)[2]}"
         PAGE.write_text(page, encoding="utf-8")
-    sys.stdout.write(table)
+    sys.stdout.write("\n".join(tables.values()))
 
 
-def _table(folder: Path, programs: Path | None) -> str:
-    marked: dict[str, Place] = {}
-    for number, (name, text) in enumerate(PROGRAMS.items()):
-        file = folder / f"program_{number:02}.py"
-        file.write_text(text, encoding="utf-8")
-        line = next(at for at, row in enumerate(text.splitlines(), 1) if row.endswith("# lost"))
-        marked[name] = file.name, line
-    tools: dict[str, Callable[[str, Path], Found]] = {
+def _tools(programs: Path | None) -> dict[str, Tool]:
+    """The static tools by their names with versions, ours first."""
+    runs: dict[str, Callable[[str, Path], Found]] = {
         "ruff": _ruff,
         "ty": _ty,
         "pyrefly": _pyrefly,
@@ -62,19 +75,52 @@ def _table(folder: Path, programs: Path | None) -> str:
         "basedpyright": _pyright,
         "mypy": _mypy,
     }
-    columns = {"Troth": (_version([sys.executable, "-m", "troth"]), _troth(folder))}
-    for name, run in tools.items():
+    tools: dict[str, Tool] = {f"Troth {_version([sys.executable, '-m', 'troth'])}": _troth}
+    for name, run in runs.items():
         program = _program(name, programs)
-        columns[name] = _version([program]), run(program, folder)
-    pytest = _pytest(_program("pytest", programs), folder, marked)
-    heads = [f"{name} {version}" for name, (version, _) in columns.items()]
-    rows = [f"| program | {' | '.join(heads)} | pytest-asyncio, `-W error` |", "|---" * (len(heads) + 2) + "|"]
+        tools[f"{name} {_version([program])}"] = partial(run, program)
+    return tools
+
+
+def _table(programs: Mapping[str, str], what: str, tools: Mapping[str, Tool], pytest: str) -> str:
+    """A row for each program, a column for each tool, and how many each has found."""
+    with tempfile.TemporaryDirectory(prefix="troth-beside-") as temporary:
+        folder = Path(temporary)
+        marked: dict[str, Place] = {}
+        for number, (name, text) in enumerate(programs.items()):
+            file = folder / f"program_{number:02}.py"
+            file.write_text(text, encoding="utf-8")
+            line = next(at for at, row in enumerate(text.splitlines(), 1) if row.endswith("# lost"))
+            marked[name] = file.name, line
+        columns = {name: run(folder) for name, run in tools.items()}
+        failing = _pytest(pytest, folder, marked)
+    rows = [f"| {what} | {' | '.join(columns)} | pytest-asyncio, `-W error` |", "|---" * (len(columns) + 2) + "|"]
     for name, place in marked.items():
-        said = [dict.fromkeys(found.get(place, ())) for _, found in columns.values()]
-        cells = [", ".join(f"`{one}`" for one in codes) or "–" for codes in said]
-        rows.append(f"| {name} | {' | '.join(cells)} | {'the test fails' if pytest[name] else '–'} |")
-    counts = [str(sum(place in found for place in marked.values())) for _, found in columns.values()]
-    rows.append(f"| **found, of {len(marked)}** | {' | '.join(counts)} | {sum(pytest.values())} |")
+        codes = [dict.fromkeys(places.get(place, ())) for places in columns.values()]
+        cells = [", ".join(f"`{code}`" for code in of_tool) or "–" for of_tool in codes]
+        rows.append(f"| {name} | {' | '.join(cells)} | {'the test fails' if failing[name] else '–'} |")
+    counts = [str(sum(place in places for place in marked.values())) for places in columns.values()]
+    rows.append(f"| **found, of {len(marked)}** | {' | '.join(counts)} | {sum(failing.values())} |")
+    return "\n".join(rows) + "\n"
+
+
+def _sample_table(tools: Mapping[str, Tool]) -> str:
+    """How many of the marked lines of the samples each tool has something to say about, and of lines without a loss."""
+    rows = [f"| lines | {' | '.join(tools)} |", "|---" * (len(tools) + 1) + "|"]
+    with tempfile.TemporaryDirectory(prefix="troth-beside-") as temporary:
+        marked, count = lay_out(Path(temporary), LOST)
+        columns = [run(Path(temporary)) for run in tools.values()]
+    found = [sum(place in places for place in marked) for places in columns]
+    ours = {place for place in marked if place in columns[0]}
+    alone = ["–", *(str(sum(place in places and place not in ours for place in marked)) for places in columns[1:])]
+    rows.append(f"| found, of {len(marked)} in {count} samples | {' | '.join(map(str, found))} |")
+    rows.append(f"| of these, missed by Troth | {' | '.join(alone)} |")
+    with tempfile.TemporaryDirectory(prefix="troth-beside-") as temporary:
+        _, count = lay_out(Path(temporary), KEPT)
+        wrong = [
+            sum(any(map(_ASYNC.search, codes)) for codes in run(Path(temporary)).values()) for run in tools.values()
+        ]
+    rows.append(f"| said about {count} samples without a loss | {' | '.join(map(str, wrong))} |")
     return "\n".join(rows) + "\n"
 
 

@@ -1,19 +1,27 @@
-"""Does `troth check` come through everything? `python -m bench.check.robust [--stdlib] [--packages N] [--mangled N]`.
+"""Does `troth check` come through everything? `python -m bench.check.robust --help` lists what it can be put to.
 
 The standard library of every interpreter at hand; the most used packages of the registry, each downloaded once as a
-wheel; files of the standard library cut off, with lines, brackets and bytes lost. A run that ends in a traceback, with
+wheel; packages drawn by lot from all that the registry has, each in its oldest and its newest version, under all rules;
+files of the standard library cut off, with lines, brackets and bytes lost. A run that ends in a traceback, with
 another exit code than 0 or 1, or not within its time, is told and makes the exit code 1. Nothing is said about time.
 """
 
 import argparse
+import io
+import json
 import os
 import random
+import re
 import subprocess
 import sys
+import tarfile
 import tempfile
+import urllib.parse
+import urllib.request
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 # The packages with the most downloads of the last years that have Python in them.
 PACKAGES = """
@@ -32,7 +40,10 @@ parso tornado notebook jupyter-client jupyter-core nbformat nbconvert dask distr
 """.split()  # noqa: SIM905  a list of words reads better so
 
 
-def run(folder: Path, limit: int) -> str:
+_LARGEST = 6_000_000  # bytes of a distribution
+
+
+def run(folder: Path, limit: int, *options: str) -> str:
     """What went wrong on a folder; empty for nothing."""
     command = [
         sys.executable,
@@ -45,6 +56,7 @@ def run(folder: Path, limit: int) -> str:
         "1",
         "--output-format",
         "json",
+        *options,
         ".",
     ]
     try:
@@ -82,6 +94,74 @@ def downloaded(name: str, store: Path) -> Path | None:
     return folder
 
 
+def drawn(count: int, seed: int, store: Path, index: str) -> Iterator[tuple[str, Path]]:
+    """Packages drawn by lot that have Python in them, each in its oldest and its newest version."""
+    listing = _fetched(f"{index}/simple/").decode(errors="replace")
+    names = sorted(set(re.findall(r'href="(?:/simple/)?([^"/]+)/"', listing)))
+    random.Random(seed).shuffle(names)
+    for name in names:
+        try:
+            releases = json.loads(_fetched(f"{index}/pypi/{name}/json"))["releases"]
+        except (OSError, ValueError, KeyError):
+            continue  # taken down, or not to be had
+        dated = sorted(
+            (
+                (file["upload_time"], version, file)
+                for version, files in (releases or {}).items()
+                for file in files
+                if file["packagetype"] in {"sdist", "bdist_wheel"} and file["size"] < _LARGEST
+            ),
+            key=lambda row: row[:2],
+        )
+        versions = {version: file for _, version, file in reversed(dated)} if dated else {}
+        chosen = dict.fromkeys((dated[0][1], dated[-1][1])) if dated else {}
+        folders = [
+            (version, _unpacked(index, versions[version], store / "lot" / f"{name}-{version}")) for version in chosen
+        ]
+        if folders and all(folder is not None for _, folder in folders):
+            yield from ((f"{name} {version}", folder) for version, folder in folders if folder is not None)
+            count -= 1
+        if not count:
+            return
+
+
+def _fetched(url: str) -> bytes:
+    with urllib.request.urlopen(url, timeout=60) as answer:
+        return bytes(answer.read())
+
+
+def _unpacked(index: str, file: Mapping[str, Any], folder: Path) -> Path | None:
+    """The folder with the Python of a distribution; None where there is none in it."""
+    if folder.is_dir():
+        return folder
+    try:
+        data = _fetched(urllib.parse.urljoin(f"{index}/pypi/name/json", file["url"]))
+        members = dict(_members(file["filename"], data))
+    except (OSError, zipfile.BadZipFile, tarfile.TarError):
+        return None
+    python = {name: text for name, text in members.items() if name.endswith((".py", ".pyi", ".ipynb", ".toml", ".cfg"))}
+    if not any(name.endswith(".py") for name in python):
+        return None
+    for name, text in python.items():
+        place = folder / name
+        if ".." not in Path(name).parts and place.is_relative_to(folder):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(text)
+    return folder
+
+
+def _members(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
+    if name.endswith((".whl", ".zip")):
+        with zipfile.ZipFile(io.BytesIO(data)) as packed:
+            yield from ((member, packed.read(member)) for member in packed.namelist() if not member.endswith("/"))
+        return
+    with tarfile.open(fileobj=io.BytesIO(data)) as archive:
+        for entry in archive:
+            content = archive.extractfile(entry) if entry.isfile() else None
+            if content is not None:
+                yield entry.name, content.read()
+
+
 def mangled(count: int, seed: int, folder: Path) -> None:
     """Put mangled files of the standard library into a folder."""
     rng = random.Random(seed)
@@ -113,16 +193,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--stdlib", action="store_true")
     parser.add_argument("--packages", type=int, default=0, metavar="N", help="the first N of the list")
+    parser.add_argument("--lot", type=int, default=0, metavar="N", help="packages drawn by lot, old and new")
     parser.add_argument("--mangled", type=int, default=0, metavar="N")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--limit", type=int, default=900, help="seconds for one run")
     parser.add_argument("--store", type=Path, default=Path.home() / ".cache" / "troth-bench" / "wheels")
+    parser.add_argument("--index", metavar="URL", help="the registry that is drawn from: needed for `--lot`")
     options = parser.parse_args()
+    if options.lot and not options.index:
+        parser.error("`--lot` needs `--index URL`")
     wrong = done = 0
 
-    def tell(name: str, folder: Path) -> None:
+    def tell(name: str, folder: Path, *more: str) -> None:
         nonlocal wrong, done
-        what = run(folder, options.limit)
+        what = run(folder, options.limit, *more)
         done += 1
         wrong += bool(what)
         print(f"{name:<40}{what or 'ok'}", flush=True)
@@ -133,6 +217,9 @@ def main() -> None:
     for name in PACKAGES[: options.packages]:
         folder = downloaded(name, options.store)
         print(f"{name:<40}no wheel", flush=True) if folder is None else tell(name, folder)
+    if options.lot:
+        for name, folder in drawn(options.lot, options.seed, options.store, options.index):
+            tell(name, folder, "--select", "TR")
     if options.mangled:
         with tempfile.TemporaryDirectory() as folder:
             mangled(options.mangled, options.seed, Path(folder))

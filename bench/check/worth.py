@@ -3,7 +3,8 @@
 `python -m bench.check.worth [TREE …]` switches each one off by itself (`evidence/judge.py` names them) and compares
 with a run that has all of them:
 
-- the cases: programs of this repository (rule cases, specimens, families) whose findings change;
+- the cases: programs of this repository (rule cases, specimens, families, and the cases of the witnesses and doubts)
+  whose findings change;
 - the trees: findings that are lost (`-`) and new (`+`) without it, as the trees are. For a witness, what is lost is
   what it finds; for a doubt, what is new is what it silences;
 - planted awaits: of so many awaits that are removed, a few at a time, how many lost calls fewer (`-`) or more (`+`) are
@@ -16,6 +17,8 @@ What is worth nothing on trees and on planted awaits, and has no case that someb
 from __future__ import annotations
 
 import argparse
+import importlib
+import pkgutil
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,6 +28,7 @@ from typing import NamedTuple
 from tools.same.awaits import Await, awaits_in, without
 from tools.same.programs import programs
 from tools.same.troth import findings_in_program, findings_in_tree
+from troth.analysis.semantics.evidence import doubts, witnesses
 from troth.analysis.semantics.evidence.judge import DOUBTS, WITNESSES
 from troth.analysis.semantics.evidence.switches import OFF
 
@@ -54,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     trees = [tree.resolve() for tree in options.trees]
     overlays = {tree: list(_overlays(tree, options.planted)) for tree in trees}
     count = sum(len(sites) for rounds in overlays.values() for _, sites in rounds)
-    cases = {} if options.no_cases else dict(programs())
+    cases = {} if options.no_cases else {**dict(programs()), **_own_cases()}
     everything = _measure(cases, trees, overlays)
     print(f"{len(everything.cases)} programs, {len(trees)} trees with {len(everything.findings)} findings;", end=" ")
     print(f"{len(everything.planted)} of {count} planted awaits found; {everything.seconds:.1f} s of CPU")
@@ -74,6 +78,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         numbers = (changed, f"-{len(fewer)}", f"+{len(more)}", f"-{len(missed)}", f"+{len(extra)}", f"{cpu:+.0f} %")
         print(row.format(name, kinds[name], *numbers), flush=True)
     return 0
+
+
+def _own_cases() -> dict[str, dict[str, bytes]]:
+    """The cases of the witnesses and doubts, each of which one of them decides."""
+    return {
+        f"evidence/{module.__name__.rpartition('.')[2]}/{case.name}": {"case.py": case.program.encode()}
+        for room in (doubts, witnesses)
+        for found in pkgutil.iter_modules(room.__path__)
+        for module in (importlib.import_module(f"{room.__name__}.{found.name}"),)
+        for case in module.CASES
+    }
 
 
 def _measure(

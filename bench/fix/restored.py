@@ -11,8 +11,8 @@ from troth.analysis.findings import Finding
 from troth.analysis.fix.settle import settle
 from troth.analysis.mutate.mutant import Mutant
 from troth.analysis.mutate.operators.drop_await import find
-from troth.analysis.mutate.source.module import read_module
-from troth.analysis.mutate.source.project import Project as Planted
+from troth.analysis.mutate.source.module import SourceModule
+from troth.analysis.mutate.source.project import MutatedProject as Planted
 from troth.analysis.mutate.source.text import decode as read_source
 from troth.analysis.pipeline import analyse
 from troth.analysis.project.discover import discover
@@ -112,7 +112,7 @@ def _awaits(finding: Finding) -> bool:
 
 def _mutants(path: str, data: bytes) -> list[Mutant]:
     try:
-        module = read_module(read_source(path, data))
+        module = SourceModule(read_source(path, data))
     except (SyntaxError, ValueError):
         return []
     return list({one.function: one for one in find(module, Planted({}, {}))}.values())

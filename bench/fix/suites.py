@@ -1,8 +1,9 @@
-"""As green as before? `python -m bench.fix.suites --repos FOLDER [--work FOLDER] [--only NAME ...]`.
+"""As green as before? `python -m bench.fix.suites [--found] [--repos FOLDER] [--work FOLDER] [--only NAME ...]`.
 
 Real projects are fixed with `troth fix --all`, and their own tests are run: on the project as it is, after the repair
 of what `troth check` finds in it, with awaits taken out as `troth mutate` does, and after the repair of these.
-`--repos` holds bare repositories laid out as `owner+name/repo`.
+`--repos` holds bare repositories laid out as `owner+name/repo`. With `--found`, nothing is taken out: projects in which
+something is found as they are, fetched as source distributions, are repaired and tested.
 """
 
 import argparse
@@ -16,6 +17,46 @@ from bench.fix.restored import planted
 from bench.real import SUITES, Real, difference, environment, outcomes, unpacked, untouched
 
 HERE = Path(__file__).resolve().parents[2]
+_PYTEST = ("pytest", "pytest-asyncio", "pytest-timeout", "pytest-mock")
+
+
+def _released(name: str, version: str, *needs: str, source: str = ".", tests: tuple[str, ...] = ()) -> Real:
+    """A source distribution, whose tests run on its own sources with what the release itself needs."""
+    return Real(
+        f"{name}-{version}",
+        "",
+        f"{name}-{version}",
+        (*_PYTEST, f"{name}=={version}", *needs),
+        tests=("-p", "no:randomly", *tests),
+        env={"PYTHONPATH": source},
+    )
+
+
+FOUND = (
+    _released("async-cache", "2.0.3"),
+    _released("eventkit", "1.0.3"),
+    _released("mode-streaming", "0.7.1", "hypothesis", "freezegun", "pytest-aiofiles"),
+    _released("pyrate-limiter", "4.5.1", "pytest-retry", "filelock", "aiohttp", "httpx", "requests", "redis"),
+    _released(
+        "python-socks",
+        "3.2.1",
+        "pytest-trio",
+        "anyio",
+        "curio",
+        "flask",
+        "trustme",
+        "yarl",
+        "aiohttp",
+        "uvicorn",
+        "starlette",
+        "tiny_proxy",
+        "httpx",
+    ),
+    _released("zigpy-znp", "1.1.1", "pytest-xdist"),
+    _released("lona", "1.16.2", "pytest-aiohttp", "playwright"),
+    _released("zigpy-zigate", "0.14.0"),
+    _released("ptpython", "3.0.32", source="src"),
+)
 
 
 def fixed(tree: Path, python: Path) -> str:
@@ -54,6 +95,16 @@ def prove(real: Real, repos: Path, work: Path, count: int) -> None:
     print(f"    {difference(green, outcomes(broken, real, python))}")
 
 
+def prove_found(real: Real, work: Path) -> None:
+    """The repair of what is found in a project as it is, with its tests."""
+    python = environment(work.parent / "environments", real)
+    before = unpacked(work, real, work / "before")
+    green = untouched(before, real, python, work.parent)
+    repaired = _copy(before, work / "repaired")
+    print(f"  {fixed(repaired, python)}")
+    print(f"  {difference(green, outcomes(repaired, real, python))}", flush=True)
+
+
 def _copy(tree: Path, to: Path) -> Path:
     shutil.copytree(tree, to, symlinks=True)
     return to
@@ -62,17 +113,23 @@ def _copy(tree: Path, to: Path) -> Path:
 def main() -> None:
     """Prove it for the projects that are asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repos", type=Path, required=True)
+    parser.add_argument("--repos", type=Path)
+    parser.add_argument("--found", action="store_true", help="repair projects as they are; needs no repositories")
     parser.add_argument("--work", type=Path, default=HERE / "build" / "bench-suites")
     parser.add_argument("--count", type=int, default=30, help="how many awaits are taken out")
-    names = [one.name for one in SUITES]
+    names = [real.name for real in (*SUITES, *FOUND)]
     parser.add_argument("--only", nargs="*", choices=names, default=names)
     args = parser.parse_args()
-    for real in (one for one in SUITES if one.name in args.only):
+    if not args.found and args.repos is None:
+        parser.error("--repos FOLDER is needed, or --found")
+    for real in (real for real in (FOUND if args.found else SUITES) if real.name in args.only):
         print(real.name, flush=True)
         work = (args.work / real.name).resolve()
         shutil.rmtree(work, ignore_errors=True)
-        prove(real, args.repos.resolve(), work, args.count)
+        if args.found:
+            prove_found(real, work)
+        else:
+            prove(real, args.repos.resolve(), work, args.count)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from troth.analysis.rules import registry
 from troth.analysis.rules.registry import rule
 from troth.analysis.semantics import Program
 from troth.analysis.source.read import parse
-from troth.analysis.source.text import Text
+from troth.analysis.source.text import DecodedText
 
 LOST = "async def save(): ...\ndef main():\n    save()\n"
 
@@ -137,7 +137,7 @@ def test_a_function_that_we_fail_to_follow() -> None:
     facts = extract(tree)  # type: ignore[arg-type]
     damaged = tuple(one._replace(body=b"?") if one.name == "bad" else one for one in facts.functions)
     found: dict[str, FileFacts] = {"a.py": facts._replace(functions=damaged)}
-    program = Program(("a.py",), ("",), found.get, lambda _path: Text(""))
+    program = Program(("a.py",), ("",), found.get, lambda _path: DecodedText(""))
     program.walk(["a.py"])
     assert [one.site.at[0] for one in program.incidents()] == [5]
     assert [(one.path, one.line, one.rule) for one in program.crashes] == [("a.py", 2, "")]

@@ -3,15 +3,17 @@
 import json
 from importlib import resources
 from pathlib import Path
+from typing import get_args
 
 import jsonschema
 import pytest
 
-from troth.analysis.findings import Edit, Finding, Fix, Reason, Span
-from troth.analysis.report import agent, github, sarif, statistics, text
+from troth.analysis.findings import Confidence, Edit, Finding, Fix, Reason, Safety, Span
+from troth.analysis.findings.same_cause import once_per_cause
+from troth.analysis.report import agent, concise, github, gitlab, junit, sarif, statistics, text
 from troth.analysis.report import json as as_json
 from troth.analysis.report.advice import advice
-from troth.analysis.report.content import Report
+from troth.analysis.report.content import CheckReport
 from troth.analysis.report.fingerprint import Mark
 from troth.analysis.report.place import shown_from
 from troth.analysis.report.rulebook import page_of
@@ -52,15 +54,15 @@ def blocking(count: int, files: int = 1) -> list[Finding]:
 
 
 @pytest.fixture
-def report(tmp_path: Path) -> Report:
+def report(tmp_path: Path) -> CheckReport:
     (tmp_path / "app").mkdir()
     (tmp_path / "app/a b.py").write_text(SOURCE)
     cells = [{"cell_type": "code", "source": "x\nlost()\n"}] * 3
     (tmp_path / "n.ipynb").write_text(json.dumps({"cells": cells}))
-    return Report((LOST, MAYBE), 7, Lines(tmp_path), {"TR101": PAGE})
+    return CheckReport((LOST, MAYBE), 7, Lines(tmp_path), {"TR101": PAGE})
 
 
-def changed(report: Report, **fields: object) -> Report:
+def changed(report: CheckReport, **fields: object) -> CheckReport:
     return report._replace(**fields)
 
 
@@ -105,6 +107,8 @@ def test_many_reasons_are_told_in_short(report):
         ),
         pytest.param("", "plain", None, "`plain` is a plain `def`", id="in a plain function"),
         pytest.param("", "Box.plain", None, "`plain` is a plain `def`", id="in a plain method"),
+        pytest.param("", "Box.__init__", None, "Python itself calls `__init__`", id="in a constructor"),
+        pytest.param("", "Box.size", None, "`size` is a property", id="in a property"),
         pytest.param("", "", None, "module level", id="at module level"),
         pytest.param("", "main", 3, "await the call; cells", id="in a notebook"),
         pytest.param("", "main", None, "await the call", id="in async code"),
@@ -113,12 +117,19 @@ def test_many_reasons_are_told_in_short(report):
 def test_advice_where_there_is_no_fix(documentation, symbol, cell, says, report, tmp_path):
     """Every finding says how to repair it, and no advice is a way to hide it."""
     more = "def plain():\n    save()\nclass Box:\n    def plain(self):\n        save()\n"
+    more += "    def __init__(self):\n        save()\n    @property\n    def size(self):\n        save()\n"
     (tmp_path / "app/a b.py").write_text(SOURCE + more)
     page = page_of("TR101", "unawaited-coroutine", f"Title.\n\n{documentation}")
     finding = Finding("TR101", "r", Span("app/a b.py", 4, 2, 4, 8, cell), "m", "certain", symbol=symbol)
     told = advice(finding, changed(report, rules={"TR101": page}))
     assert says in told
     assert "_ =" not in told
+
+
+def test_a_finding_may_say_itself_how_it_is_repaired(report):
+    """What a framework accepts at this place comes before what the rule says of all places."""
+    assert advice(MAYBE, report) == "await it"
+    assert advice(MAYBE._replace(repair="make it a plain `def`"), report) == "make it a plain `def`"
 
 
 @pytest.mark.parametrize(
@@ -173,7 +184,7 @@ def test_frames_on_a_terminal(report):
         pytest.param({"findings": (), "since": "main"}, "Nothing new since main: 7 files checked", id="since"),
         pytest.param(
             {"findings": (MAYBE,), "silenced": 1},
-            "Found 1 problem (likely) in 1 of 7 files (1 silenced by `# troth: allow`); `troth explain TR101` tells more",
+            "Found 1 problem (likely) in 1 of 7 files (1 silenced by `# troth: allow`); `troth explain TR101` explains the rule",
             id="nothing to fix",
         ),
         pytest.param(
@@ -356,6 +367,88 @@ def test_agent_format_has_a_paragraph_per_finding(report):
         "Problem: 50% lost, really: so.",
         "Repair: await it.",
         "",
-        "2 findings, 7 files checked. `troth fix` applies every edit that is safe to apply; `troth check` afterwards tells whether something is left.",
+        "2 findings, 7 files checked. `troth fix` applies every edit that is safe to apply; `troth check` afterwards shows what is left.",
     ]
     assert list(agent.render(changed(report, findings=())))[-1] == "No findings in 7 files."
+
+
+@pytest.mark.parametrize("safety", get_args(Safety))
+@pytest.mark.parametrize("confidence", get_args(Confidence))
+def test_every_format_has_words_for_every_scale(confidence, safety, report):
+    """However sure a finding and its fix are, each format can be written, and JSON is as its schema says."""
+    finding = LOST._replace(confidence=confidence, fix=LOST.fix._replace(safety=safety))
+    single = changed(report, findings=(finding,), root="/project")
+    for format_ in (text, agent, concise, github, gitlab, junit, sarif):
+        assert "makes a coroutine" in "".join(format_.render(single))
+    document = json.loads(as_json.render(single))
+    jsonschema.validate(document, CHECK_SCHEMA)
+    assert document["findings"][0]["fix"]["safety"] == safety
+
+
+def of(code: str, path: str, line: int, **fields: object) -> Finding:
+    """A finding of a rule at a place."""
+    return Finding(code, f"rule-{code}", Span(path, line, 1, line, 9), f"m{line}", "likely")._replace(**fields)
+
+
+def test_lost_calls_come_first(report):
+    """By family, each with a heading and its number; what only slows a program down is last."""
+    findings = (of("TR602", "a.py", 1), of("TR401", "a.py", 2), of("TR101", "b.py", 1), of("TR602", "b.py", 2))
+    lines = list(text.render(changed(report, findings=findings)))
+    shown = [line for line in lines if line.endswith(("problem", "problems")) or "  rule-" in line or ":1  TR" in line]
+    assert shown == [
+        "Lost calls: 1 problem",
+        "b.py:1:1  TR101 rule-TR101  (likely)",
+        "Wrong color handed over: 1 problem",
+        "a.py:2:1  TR401 rule-TR401  (likely)",
+        "Loop misuse: 2 problems",
+        "a.py:1:1  TR602 rule-TR602  (likely)",
+        "b.py:2:1  TR602 rule-TR602  (likely)",
+    ]
+    assert [line.split()[1] for line in agent.render(changed(report, findings=findings)) if line[:1].isdigit()][
+        :-1
+    ] == [
+        "TR101",
+        "TR401",
+        "TR602",
+        "TR602",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("more", "fields", "is_short"),
+    [
+        pytest.param([of("TR101", "a.py", 1)], {}, True, id="beside others"),
+        pytest.param([of("TR602", "a.py", 1)], {}, True, id="beside the same, in a program"),
+        pytest.param([], {}, False, id="nothing else"),
+        pytest.param([of("TR101", "a.py", 1)], {"is_selected": True}, False, id="asked for"),
+    ],
+)
+def test_what_tests_do_to_their_loop_is_one_line(more, fields, is_short, report):
+    """Dropped tasks and blocking calls in tests: how often, where, about what."""
+    minor = [of("TR602", "tests/test_a.py", n, subject="time.sleep") for n in (1, 2)]
+    minor.append(of("TR112", "tests/test_b.py", 1, subject="asyncio.create_task"))
+    lines = list(text.render(changed(report, findings=(*more, *minor), **fields)))
+    assert ("tests/test_a.py:1:1  TR602 rule-TR602  (likely)" in lines) is not is_short
+    summary = [
+        "In tests: TR112 rule-TR112 once in 1 file, most often about `asyncio.create_task` (1); `--select TR112` shows each",
+        "In tests: TR602 rule-TR602 2 times in 1 file, most often about `time.sleep` (2); `--select TR602` shows each",
+    ]
+    assert [line for line in lines if line.startswith("In tests")] == (summary if is_short else [])
+    assert f"Found {len(more) + 3} problems" in lines[-1]
+
+
+def test_a_function_that_blocks_is_told_once(report):
+    """At the first of the calls that lead there, with the others counted; what has no cause stays as it is."""
+    calls = [
+        of("TR602", f"{name}.py", 3, cause="h.py:2:4", symbol=name, subject="wait", reasons=(Reason("r"),))
+        for name in "abcdef"
+    ]
+    other = of("TR602", "a.py", 9)
+    once = once_per_cause((calls[0], other, *calls[1:]))
+    assert [finding.message for finding in once] == ["m3; 6 calls in async code lead there", "m9"]
+    assert [reason.text for reason in once[0].reasons] == [
+        "r",
+        *(f"`{name}` calls `wait` as well" for name in "bcd"),
+        "2 further calls in async code",
+    ]
+    assert once_per_cause((calls[0], other)) == (calls[0], other)

@@ -75,7 +75,7 @@ class Child(Store):
 async def main(WORD):
     store = Store(WORD=1)
     fake = mock.Mock()
-    fake.go = mock.AsyncMock(WORD=3)
+    fake.go = mock.AsyncMock(return_value=3)
     store.go(WORD=store.later)
     x = store.go(WORD=lambda WORD, y: store.go(WORD))
     x["k"]

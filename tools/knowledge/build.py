@@ -14,7 +14,7 @@ from tools.knowledge.surface import Surface, read_surface
 from tools.knowledge.table import make_tables, write_table
 from tools.knowledge.words import words_of
 from troth.analysis import knowledge
-from troth.analysis.knowledge import Library, Module, Tables
+from troth.analysis.knowledge import Library, ModuleEntry, Tables
 
 __all__ = ["Report", "build_library", "build_stdlib", "measure_library", "renew_words", "stdlib_surface"]
 
@@ -126,7 +126,7 @@ def _is_async(tables: Tables, dotted: str) -> bool:
     return entry is not None and entry.sig is not None and bool(set(entry.sig[0]) & set("awo"))
 
 
-def _library(top: str, source: list[str], modules: dict[str, Module]) -> Library:
+def _library(top: str, source: list[str], modules: dict[str, ModuleEntry]) -> Library:
     return Library(top, tuple(source), {**modules})
 
 

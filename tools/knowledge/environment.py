@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -76,6 +77,8 @@ def installed(entry: Entry, requirements: tuple[str, ...]) -> Iterator[Environme
     if sys.version_info[:2] < entry.python:
         version = ".".join(map(str, entry.python))
         raise OSError(f"its sources are written for Python {version}; run `python{version} -m tools.knowledge` for it")
+    if shutil.which("uv") is None:
+        raise OSError("it is installed with `uv`, which is not on the PATH; `pip install uv` puts it there")
     with tempfile.TemporaryDirectory(prefix="knowledge-") as folder:
         subprocess.run(
             ["uv", "venv", "--quiet", "--python", sys.executable, f"{folder}/env"],

@@ -8,7 +8,7 @@ from tools.knowledge.signatures import Signature
 from tools.knowledge.surface import ClassSurface, Surface
 from tools.knowledge.table_text import as_text
 from tools.knowledge.words import words_of
-from troth.analysis.knowledge import Class, Library, Module, Sig, Tables
+from troth.analysis.knowledge import ClassEntry, Library, ModuleEntry, Sig, Tables
 
 __all__ = ["make_tables", "write_table"]
 
@@ -20,9 +20,11 @@ _PROMISES = {"collections.abc.Awaitable", "collections.abc.Coroutine", "contextl
 _STRONG_ROLES = {"consumes", "coroutine_function", "either"}
 
 
-def make_tables(surface: Surface, tops: frozenset[str], *, keep_plain: bool = False) -> dict[str, dict[str, Module]]:
+def make_tables(
+    surface: Surface, tops: frozenset[str], *, keep_plain: bool = False
+) -> dict[str, dict[str, ModuleEntry]]:
     """The modules of each table: what is async, what leads to it, and what stands beside it in the same class."""
-    tables: dict[str, dict[str, Module]] = {}
+    tables: dict[str, dict[str, ModuleEntry]] = {}
     for name, module in _Table(surface, tops, keep_plain).make().items():
         tables.setdefault(name.partition(".")[0], {})[name] = module
     return tables
@@ -45,14 +47,14 @@ class _Table:
     leading: set[str] = field(default_factory=set)
     kept: set[str] = field(default_factory=set)
     written: set[str] = field(default_factory=set)
-    modules: dict[str, Module] = field(default_factory=dict)
+    modules: dict[str, ModuleEntry] = field(default_factory=dict)
     _foreign: dict[str, bool] = field(default_factory=dict)
 
     @property
     def bundled(self) -> Tables:
         return self.surface.kinds.bundled
 
-    def make(self) -> dict[str, Module]:
+    def make(self) -> dict[str, ModuleEntry]:
         self._find_leading()
         self._reach()
         for name in sorted(self.kept):
@@ -144,7 +146,7 @@ class _Table:
 
     # writing
 
-    def _module(self, home: str) -> Module:
+    def _module(self, home: str) -> ModuleEntry:
         return self.modules.setdefault(home, {})
 
     def _write(self, name: str) -> None:
@@ -165,10 +167,10 @@ class _Table:
             return
         self.written.add(name)
 
-    def _class(self, name: str, cls: ClassSurface) -> Class:
+    def _class(self, name: str, cls: ClassSurface) -> ClassEntry:
         if name not in self.leading and not self.keep_plain:
             return {"s": 1}
-        written: Class = {}
+        written: ClassEntry = {}
         bases = [base.written().partition("[")[0] for base in cls.bases if base.written()]
         if bases:
             written["b"] = bases

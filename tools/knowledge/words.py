@@ -3,13 +3,13 @@
 import re
 from collections.abc import Collection
 
-from troth.analysis.knowledge import Class, Library, Module, Tables, Word
+from troth.analysis.knowledge import ClassEntry, Library, ModuleEntry, Tables, Word
 from troth.analysis.knowledge.lookup import PLAIN_TWINS
 from troth.analysis.semantics.resolve.library import LAZY, QUERIES, is_called_async
 
 __all__ = ["words_of"]
 
-_InModule = tuple[str, str, Class]
+_InModule = tuple[str, str, ClassEntry]
 
 _SAYS_ASYNC = re.compile(r"(?i)\b_?(?:async|asyncio|aio)(?=[A-Z.]|\b)|(?:Async|Aio)\b")
 _WAITING = (*LAZY, *QUERIES)  # such objects do their work when they are awaited
@@ -58,7 +58,7 @@ def _coroutine_methods(classes: list[_InModule]) -> set[str]:
     }
 
 
-def _promising(modules: list[Module], letters: str) -> set[str]:
+def _promising(modules: list[ModuleEntry], letters: str) -> set[str]:
     """The last names of all callables whose calls give promises of these kinds."""
     kinds = frozenset(letters)
     names: set[str] = set()
@@ -75,7 +75,7 @@ def _promising(modules: list[Module], letters: str) -> set[str]:
     return names
 
 
-def _only_async(modules: list[Module], in_modules: list[_InModule], tables: Tables) -> set[str]:
+def _only_async(modules: list[ModuleEntry], in_modules: list[_InModule], tables: Tables) -> set[str]:
     """The last names of classes that only `async` can enter or loop over, and of those who make them."""
     classes = {f"{home}.{name}": cls for home, name, cls in in_modules}
     candidates = {name for name, cls in classes.items() if not PLAIN_TWINS.keys().isdisjoint(cls.get("m", ()))}

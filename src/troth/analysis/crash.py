@@ -58,7 +58,7 @@ def sentence(crash: Crash) -> str:
     more = "" if not crash.others else f", and in {crash.others:,} other place" + ("s" if crash.others > 1 else "")
     return (
         f"{crash.cost} ({crash.error} at {crash.place}{message}){more}; "
-        "this is a bug in Troth, and `troth explain TR000` tells how to report it"
+        "this is a bug in Troth, and `troth explain TR000` explains how to report it"
     )
 
 

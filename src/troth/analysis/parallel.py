@@ -1,7 +1,7 @@
 """Do several pieces of work at once, each in a process of its own.
 
 A child is forked, so that it sees all that its parent has read without copying it, and sends back one pickled value.
-Where there is no `fork`, or where other threads run (a forked lock would stay locked for ever), the pieces are done one
+Where there is no `fork`, or where other threads run (a forked lock would stay locked forever), the pieces are done one
 after the other; the same happens to a piece whose child dies. Whoever interrupts the work (Ctrl-C) waits for no child:
 one that parses a large file would not hear of it for seconds.
 """

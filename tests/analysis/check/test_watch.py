@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 import troth.analysis.check.watch as watch
-from troth.analysis.check.request import Request
+from troth.analysis.check.request import CheckRequest
 
 
 @pytest.mark.parametrize("is_new", [False, True], ids=["an edit", "a new file"])
@@ -36,7 +36,7 @@ def test_what_is_saved_while_the_folders_are_listed(tmp_path, monkeypatch, is_ne
         looks.append(True)
         assert len(looks) < 10, "nobody noticed"
 
-    answers = watch.watch(Request(tmp_path.resolve(), cache=False, jobs=1), rest=rest)
+    answers = watch.watch(CheckRequest(tmp_path.resolve(), cache=False, jobs=1), rest=rest)
     assert not next(answers).report.findings
     answer = next(answers)
     assert saved

@@ -13,7 +13,7 @@ from troth.analysis.facts import extract_many, fast_parser
 from troth.analysis.facts.fast_parser import plain_source, quick_parser, read_quickly, same_facts
 from troth.analysis.facts.from_ast.extract import extract
 from troth.analysis.facts.from_serialized.statements import read_serialized
-from troth.analysis.facts.from_serialized.tree import RefusedError
+from troth.analysis.facts.from_serialized.tree import UnsupportedTreeError
 
 hypothesmith = pytest.importorskip("hypothesmith")
 pytest.importorskip("ast_serialize")
@@ -172,7 +172,7 @@ def test_a_tree_that_is_cut_off() -> None:
     tree = parser(source)
     assert tree is not None
     for end in range(len(tree)):
-        with pytest.raises(RefusedError):
+        with pytest.raises(UnsupportedTreeError):
             read_serialized(tree[:end], source)
 
 

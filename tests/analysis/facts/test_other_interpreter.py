@@ -121,3 +121,18 @@ def test_the_definitions_of_an_unread_file_count(tmp_path: Path, monkeypatch: py
     app = "async def main(hub):\n    hub.states.push_state('a')\n"
     assert [f.code for f in analyse(project(tmp_path, other=other, app=app)).findings] == ["TR101"]
     assert analyse(project(tmp_path, core=core, other=other, app=app)).findings == ()
+
+
+@pytest.mark.parametrize(
+    "folder",
+    [
+        pytest.param("x" * 5000, id="a name too long to ask for"),
+        pytest.param("~nobody-of-that-name/versions", id="a home of nobody"),
+    ],
+)
+def test_folders_that_cannot_be_looked_into_hold_no_interpreter(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An odd `PYENV_ROOT`, or one of somebody else, costs the other interpreter and not the run."""
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setenv("PYENV_ROOT", folder)
+    monkeypatch.setenv("UV_PYTHON_INSTALL_DIR", folder)
+    assert newest_python() is None

@@ -31,14 +31,21 @@ def test_a_crowd_of_one_cause_is_not_certain(tmp_path: Path, names: str, confide
     assert Counter(f.confidence for f in found if f.code == "TR101") == confidence
 
 
-def test_a_crowd_of_uses_is_one_of_its_definition(tmp_path: Path) -> None:
-    """What each place does with the promise comes after the definition among the reasons."""
+@pytest.mark.parametrize(
+    ("store", "confidence"),
+    [
+        pytest.param(STORE, "certain", id="of an async def that nothing changes"),
+        pytest.param(f"from somewhere import Base\n{STORE.replace('Store', 'Store(Base)')}", "likely", id="of a base that nobody knows"),
+    ],
+)  # fmt: skip
+def test_a_crowd_whose_results_are_used(tmp_path: Path, store: str, confidence: str) -> None:
+    """Where what is missing is used, no habit of the project makes it right: whoever converted a file left many."""
     files = {
         f"use{n}.py": f"from store import Store\nasync def f(s: Store):\n    x = s.load()\n    return x.y{n}\n"
         for n in range(8)
     }
-    found = analyse(write(tmp_path, {"store.py": STORE, **files})).findings
-    assert {(f.code, f.confidence) for f in found} == {("TR102", "likely")}
+    found = analyse(write(tmp_path, {"store.py": store, **files})).findings
+    assert {(f.code, f.confidence) for f in found} == {("TR102", confidence)}
 
 
 def test_the_fixes_of_a_crowd_stay_sure_where_the_definition_is_at_hand(tmp_path: Path) -> None:
@@ -55,3 +62,13 @@ def test_a_crowd_that_shrinks_is_certain_again(tmp_path: Path) -> None:
     analyse(project, cache=tmp_path / "cache")
     write(tmp_path / "project", calls("save " * 7))
     assert {f.confidence for f in analyse(project, cache=tmp_path / "cache").findings} == {"certain"}
+
+
+def test_a_crowd_in_plain_functions(tmp_path: Path) -> None:
+    """Where nothing can be awaited there is no repair, and what is missing is missing all the same."""
+    files = {
+        f"use{n}.py": f"from store import Store\ndef f():\n    x = Store().load()\n    return x.y{n}\n"
+        for n in range(8)
+    }
+    found = analyse(write(tmp_path, {"store.py": STORE, **files})).findings
+    assert {(f.code, f.confidence, f.fix) for f in found} == {("TR102", "certain", None)}

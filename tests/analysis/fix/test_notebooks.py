@@ -40,3 +40,15 @@ def test_only_the_code_changes(tmp_path, monkeypatch, how):
     assert (tmp_path / "a.ipynb").read_bytes() == written(after, **how).encode()
     assert app.run(["fix"]) == 1
     assert (tmp_path / "a.ipynb").read_bytes() == written(after, **how).encode()
+
+
+def test_a_notebook_in_another_encoding_is_reported_and_left_alone(tmp_path, monkeypatch, capsys):
+    """JSON may be UTF-16 as well: what is lost there is told, without a repair."""
+    (tmp_path / "pyproject.toml").write_text("[project]\nname = 'x'\n")
+    data = written([{"cell_type": "code", "source": ["async def f(): ...\n", "f()"]}]).encode("utf-16")
+    (tmp_path / "a.ipynb").write_bytes(data)
+    monkeypatch.chdir(tmp_path)
+    assert app.run(["check", "--output-format", "json"]) == 1
+    assert [(row["code"], row["fix"]) for row in json.loads(capsys.readouterr().out)["findings"]] == [("TR101", None)]
+    assert app.run(["fix"]) == 1
+    assert (tmp_path / "a.ipynb").read_bytes() == data

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from troth.analysis.edits.apply import apply
 from troth.analysis.fix.settle import Settled, settle
 from troth.analysis.mutate.operators.drop_await import find
-from troth.analysis.mutate.source.module import read_module
-from troth.analysis.mutate.source.project import Project as Planted
+from troth.analysis.mutate.source.module import SourceModule
+from troth.analysis.mutate.source.project import MutatedProject as Planted
 from troth.analysis.mutate.source.text import decode
 from troth.analysis.pipeline import analyse
 from troth.analysis.project.project import Project
@@ -103,7 +103,7 @@ def test_what_was_taken_out_comes_back(tmp_path_factory, lines, end, nested, dat
     """An await that `troth mutate` takes out is put back to the byte; only tokens are added, and none is lost."""
     folder = tmp_path_factory.mktemp("planted")
     original = program(lines, end, nested=nested)
-    mutants = list(find(read_module(decode("app.py", original.encode())), Planted({}, {})))
+    mutants = list(find(SourceModule(decode("app.py", original.encode())), Planted({}, {})))
     mutants = [one for one in mutants if "await  " not in original[one.edits[0].start : one.edits[0].end]]
     if not mutants:
         return

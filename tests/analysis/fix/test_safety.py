@@ -34,6 +34,57 @@ def fix_at(source: str, code: str, root: Path = Path("/nowhere")):
             id="under a decorator that nobody can follow",
         ),
         pytest.param(
+            'import time, asyncio\nasync def hold():\n    """Deliberately blocks the loop."""\n    time.sleep(1)\n',
+            "TR602",
+            "guess",
+            id="a docstring says that it blocks",
+        ),
+        pytest.param(
+            'import time, asyncio\nasync def scroll():\n    """Until it stops changing; the blockchain is installed."""\n    time.sleep(1)\n',
+            "TR602",
+            "sure",
+            id="a docstring of changes, a blockchain and what is installed",
+        ),
+        pytest.param(
+            "import asyncio, time\nfrom lib import threadpool\nasync def main():\n    await asyncio.sleep(1)\n    async with threadpool():\n        time.sleep(1)\n",
+            "TR602",
+            "guess",
+            id="in a block that may run in a thread",
+        ),
+        pytest.param(
+            "import time, asyncio\nfrom lib import LoopMonitor\nasync def show():\n    with LoopMonitor(after=1) as monitor:\n"
+            "        async def busy():\n            time.sleep(3)\n        await busy()\n",
+            "TR602",
+            "guess",
+            id="a monitor is to see it",
+        ),
+        pytest.param(
+            "import time, asyncio\nasync def sleepy(seconds):\n    if seconds >= 0:\n        await asyncio.sleep(seconds)\n"
+            "    else:\n        time.sleep(-seconds)\n",
+            "TR602",
+            "guess",
+            id="the other branch does not block",
+        ),
+        pytest.param(
+            "import time, asyncio\nasync def sleepy(seconds):\n    if seconds >= 0:\n        await asyncio.sleep(seconds)\n"
+            "    time.sleep(seconds)\n",
+            "TR602",
+            "sure",
+            id="a branch above does not block",
+        ),
+        pytest.param(
+            "import time, asyncio\nasync def watch():\n    print('stopped, look here')\n    time.sleep(3600)\n",
+            "TR602",
+            "guess",
+            id="everything is to stop",
+        ),
+        pytest.param(
+            "import time, asyncio\nfrom lib import concurrent\n@concurrent\nasync def hook():\n    time.sleep(1)\n",
+            "TR602",
+            "guess",
+            id="a decorator runs it in a thread",
+        ),
+        pytest.param(
             f"{WORK}async def main():\n    # intentionally not awaiting this call\n    work()\n",
             "TR101",
             "guess",
@@ -57,6 +108,18 @@ def fix_at(source: str, code: str, root: Path = Path("/nowhere")):
             "TR102",
             "guess",
             id="put into a list of tasks that nobody reads",
+        ),
+        pytest.param(
+            f"{WORK}async def main(how):\n    if how == 'await':\n        await work()\n    elif how == 'bare':\n        work()\n",
+            "TR101",
+            "guess",
+            id="awaited on another branch, which does nothing else",
+        ),
+        pytest.param(
+            f"{WORK}async def main(how):\n    if how == 'await':\n        await work()\n    else:\n        print(how)\n        work()\n",
+            "TR101",
+            "sure",
+            id="awaited on another branch, with more beside it",
         ),
         pytest.param(
             f"{WORK}async def main():\n    task = work()\n    print(1)\n", "TR102", "guess", id="named a task"
@@ -122,13 +185,6 @@ def fix_at(source: str, code: str, root: Path = Path("/nowhere")):
             id="an await that moves",
         ),
         pytest.param(
-            "import pytest\n@pytest.fixture\nasync def pages():\n    return 1\nasync def main():\n"
-            "    async for page in pages():\n        print(page)\n",
-            "TR106",
-            "likely",
-            id="what comes out of a decorator, looped over",
-        ),
-        pytest.param(
             f"{WORK}async def main():\n    tasks = []\n    tasks.append(work())\n    print(len(tasks))\n",
             "TR102",
             "likely",
@@ -139,6 +195,15 @@ def fix_at(source: str, code: str, root: Path = Path("/nowhere")):
 def test_how_sure_a_fix_is(source, code, safety):
     """A finding may be certain while its repair is not, and the other way round."""
     assert fix_at(source, code).safety == safety
+
+
+def test_what_is_handed_out_by_name_is_only_likely_lost():
+    asks = "import inspect\nasync def main(policy, conditions):\n    for condition in conditions:\n        result = condition(policy)\n"
+    asks += "        if inspect.isawaitable(result):\n            result = await result\n"
+    source = f"{asks}async def may(policy) -> bool: ...\ndef rule():\n    def ask(policy) -> bool:\n        return may(policy)\n"
+    handed_out, kept_inside = f"{source}    return ask\n", f"{source}    return bool(1)\n"
+    assert [finding.confidence for finding in findings_in(handed_out) if finding.code == "TR109"] == ["likely"]
+    assert [finding.confidence for finding in findings_in(kept_inside) if finding.code == "TR109"] == ["certain"]
 
 
 @pytest.mark.parametrize(
@@ -188,6 +253,15 @@ def test_an_async_generator_is_never_awaited():
     assert all(one.fix is None or "await " not in str(one.fix.edits) for one in findings_in(source))
 
 
+@pytest.mark.parametrize("mark", ["@pytest.mark.trio\n", "pytestmark = [pytest.mark.slow, pytest.mark.trio]\n"])
+def test_what_trio_runs_gets_nothing_of_asyncio(mark):
+    """Who runs a test may be said by its mark alone."""
+    test = "async def test_it():\n    time.sleep(1)\n    await wait()\n"
+    head = "import time, pytest\nfrom own import wait\n"
+    assert fix_at(f"{head}{test}", "TR602") is not None
+    assert fix_at(f"{head}{mark}{test}", "TR602") is None
+
+
 @pytest.mark.parametrize(
     ("requires", "expected"),
     [
@@ -204,3 +278,14 @@ def test_what_is_added_runs_on_every_python_of_the_project(tmp_path, requires, e
     )
     assert expected in str(fix_at(source, "TR112", tmp_path).edits)
     assert (fix_at(source, "TR602", tmp_path) is None) == (requires == ">=3.8")
+
+
+def test_what_a_decorator_makes_may_be_looped_over():
+    """`async for` over a function that a decorator may have made a generator is no finding, so nothing is repaired."""
+    source = (
+        "import pytest\n@pytest.fixture\nasync def pages():\n    return 1\nasync def main():\n"
+        "    async for page in pages():\n        print(page)\n"
+    )
+    assert [finding.code for finding in findings_in(source, Path("/nowhere"))] == []
+    undecorated = source.replace("@pytest.fixture\n", "")
+    assert [finding.code for finding in findings_in(undecorated, Path("/nowhere"))] == ["TR106"]

@@ -93,7 +93,7 @@ def test_a_fix_that_breaks_the_file_is_left_out_and_named(root):
 
 
 def test_a_circle_comes_to_an_end(root):
-    """Two rules that undo each other cannot keep us for ever; neither is applied, and that is told."""
+    """Two rules that undo each other cannot keep us forever; neither is applied, and that is told."""
 
     def flip(overlay):
         text = overlay.get("a.py", (root / "a.py").read_bytes()).decode()

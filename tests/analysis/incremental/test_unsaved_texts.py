@@ -2,7 +2,7 @@
 
 import pytest
 
-from troth.analysis.check import Request, check, prepare
+from troth.analysis.check import CheckRequest, check, prepare
 from troth.analysis.pipeline.warm_state import Memory
 
 LOST = "async def f(): ...\n\n\nasync def g():\n    f()\n"
@@ -12,7 +12,7 @@ LOST = "async def f(): ...\n\n\nasync def g():\n    f()\n"
 def prepared(tmp_path):
     (tmp_path / "pyproject.toml").write_text("[project]\n")
     (tmp_path / "app.py").write_text(LOST)
-    return prepare(Request(cwd=tmp_path, cache=False))
+    return prepare(CheckRequest(cwd=tmp_path, cache=False))
 
 
 def told(prepared, memory, text):

@@ -7,7 +7,7 @@ import pytest
 
 from troth.analysis.findings import Finding, Reason, Span
 from troth.analysis.log_lookup.locate import locate
-from troth.analysis.log_lookup.mentions import Mention, mentions
+from troth.analysis.log_lookup.mentions import LoggedCall, mentions
 from troth.analysis.log_lookup.sites import calls_of, definitions_of
 from troth.analysis.source.lines import Lines
 
@@ -66,12 +66,12 @@ def test_the_place_of_birth_is_known_where_python_tells_it(log, tmp_path):
     [
         pytest.param(
             ['{"kind": "coroutine", "name": "Store.save", "file": "/srv/app/store.py", "line": 7, "thread": "x"}'],
-            [Mention("never awaited", "Store.save", "/srv/app/store.py", 7, is_birth=True)],
+            [LoggedCall("never awaited", "Store.save", "/srv/app/store.py", 7, is_birth=True)],
             id="an object of guard",
         ),
         pytest.param(
             ['{"kind": "task", "name": "work", "file": "", "line": 0}', '{"kind": "blocked", "name": "x", "line": 1}'],
-            [Mention("destroyed pending", "work")],
+            [LoggedCall("destroyed pending", "work")],
             id="an object of guard without a place, and one that is not about a loss",
         ),
         pytest.param(
@@ -81,20 +81,20 @@ def test_the_place_of_birth_is_known_where_python_tells_it(log, tmp_path):
                 "ERROR:troth.guard:the exception of 'fail' was never read: made at /srv/a.py:5",
             ],
             [
-                Mention("never awaited", "save", "/srv/a.py", 3, is_birth=True),
-                Mention("destroyed pending", "work", "/srv/a.py", 4, is_birth=True),
-                Mention("exception lost", "fail", "/srv/a.py", 5, is_birth=True),
+                LoggedCall("never awaited", "save", "/srv/a.py", 3, is_birth=True),
+                LoggedCall("destroyed pending", "work", "/srv/a.py", 4, is_birth=True),
+                LoggedCall("exception lost", "fail", "/srv/a.py", 5, is_birth=True),
             ],
             id="sentences of guard",
         ),
         pytest.param(
             ["2026-01-01 WARNING py.warnings /srv/a.py:3: RuntimeWarning: coroutine 'a' was never awaited"],
-            [Mention("never awaited", "a", "/srv/a.py", 3)],
+            [LoggedCall("never awaited", "a", "/srv/a.py", 3)],
             id="through logging",
         ),
         pytest.param(
             ["a.py:3: RuntimeWarning: coroutine 'a' was never awaited", "  a()"] * 3,
-            [Mention("never awaited", "a", "a.py", 3, times=3)],
+            [LoggedCall("never awaited", "a", "a.py", 3, times=3)],
             id="the same three times",
         ),
         pytest.param(['{"coroutine": 1}', "{", "coroutine 'x' was awaited", ""], [], id="nothing of the kind"),
@@ -139,7 +139,7 @@ def test_a_finding_that_points_to_the_function_is_the_site(lines):
     right = Finding(
         "TR101", "r", Span("app.py", 3, 5, 3, 9), "m", "certain", (Reason("x", "store.py", 2),), subject="save"
     )
-    found = locate(Mention("never awaited", "Store.save"), [wrong, right], sorted(FILES), lines)
+    found = locate(LoggedCall("never awaited", "Store.save"), [wrong, right], sorted(FILES), lines)
     assert (found.findings, found.calls) == ((right,), ())
 
 
@@ -149,11 +149,11 @@ def test_a_finding_that_points_to_the_function_is_the_site(lines):
 )
 def test_without_a_finding_the_likely_calls_are_named(kind, expected, lines):
     """Those that are not awaited; for a task, those that make one."""
-    found = locate(Mention(kind, "Store.save"), [], sorted(FILES), lines)
+    found = locate(LoggedCall(kind, "Store.save"), [], sorted(FILES), lines)
     assert [one.line for one in found.calls] == expected
 
 
 def test_a_place_from_another_machine_is_found_by_its_end(lines):
     """The log of a server has other folders above."""
-    mention = Mention("never awaited", "Store.save", "/srv/release-7/app.py", 3, is_birth=True)
+    mention = LoggedCall("never awaited", "Store.save", "/srv/release-7/app.py", 3, is_birth=True)
     assert locate(mention, [], sorted(FILES), lines).born.path == "app.py"

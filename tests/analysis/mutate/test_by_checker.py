@@ -10,7 +10,7 @@ from troth.analysis.mutate.measure.batch import batches
 from troth.analysis.mutate.measure.by_checker import score_checker
 from troth.analysis.mutate.operators import all_operators
 from troth.analysis.mutate.plan import make_plan
-from troth.analysis.mutate.result import Verdict
+from troth.analysis.mutate.result import MutantVerdict
 from troth.errors import MisuseError, RunError
 
 
@@ -58,18 +58,18 @@ def test_new_findings_of_the_right_kind_on_the_line_count(project, checker):
 def test_a_finding_of_another_kind_is_no_catch(project, checker):
     """`drop the async` is on the line of the def, so it is neither on the line nor, with a kind, in the function."""
     results = score(plan_of(project), checker, kind="X100")
-    assert results["Store.save"].verdict is Verdict.SURVIVED
+    assert results["Store.save"].verdict is MutantVerdict.SURVIVED
     without = score(plan_of(project), checker)
-    assert without["Store.save"].verdict is Verdict.ELSEWHERE
+    assert without["Store.save"].verdict is MutantVerdict.ELSEWHERE
     assert "X200" in without["Store.save"].said[0]
 
 
 def test_old_findings_are_not_new(project, checker):
     """A line that the checker objects to anyway gives nothing away, unless it objects once more."""
     write(project / "src/shop/old.py", "async def g(): ...\nasync def f():\n    g(); await g()\n")
-    assert score(plan_of(project), checker, kind="X100")["f"].verdict is Verdict.CAUGHT
+    assert score(plan_of(project), checker, kind="X100")["f"].verdict is MutantVerdict.CAUGHT
     write(project / "src/shop/old.py", "async def g(): ...\nasync def f():\n    await h()\n    g()\n")
-    assert score(plan_of(project), checker, kind="X100")["f"].verdict is Verdict.SURVIVED
+    assert score(plan_of(project), checker, kind="X100")["f"].verdict is MutantVerdict.SURVIVED
 
 
 @pytest.mark.parametrize("operators", [("drop-await",), ("drop-await", "swallow", "compound", "blocking-call")])
@@ -197,7 +197,7 @@ def test_what_a_command_prints_is_understood(project, tmp_path, output, options)
         "else:\n"
         f"    print({'[]' if output.startswith('[') else ''!r})\n"
     )
-    assert score(plan, f"{sys.executable} {script}", **options)["Shop.audit"].verdict is Verdict.CAUGHT
+    assert score(plan, f"{sys.executable} {script}", **options)["Shop.audit"].verdict is MutantVerdict.CAUGHT
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def test_a_mutant_is_caught_when_the_command_fails(project):
 
 
 def test_a_hang_counts_apart(project):
-    """A test that waits for ever is ended, and is neither a catch nor a survivor."""
+    """A test that waits forever is ended, and is neither a catch nor a survivor."""
     (project / "src/shop/store.py").write_text(
         "import time\nasync def ready():\n    return False\nasync def wait():\n    while await ready():\n"
         "        time.sleep(0.01)\n"

@@ -5,8 +5,8 @@ import ast
 import pytest
 
 from troth.analysis.mutate.operators import all_operators
-from troth.analysis.mutate.source.module import read_module
-from troth.analysis.mutate.source.project import Project
+from troth.analysis.mutate.source.module import SourceModule
+from troth.analysis.mutate.source.project import MutatedProject
 from troth.analysis.mutate.source.splice import splice
 from troth.analysis.mutate.source.text import decode
 
@@ -20,7 +20,7 @@ CASES = [
 
 def mutants_of(operator, text):
     source = decode("m.py", text.encode())
-    return source, list(operator.find(read_module(source), Project({"m.py": source}, {})))
+    return source, list(operator.find(SourceModule(source), MutatedProject({"m.py": source}, {})))
 
 
 @pytest.mark.parametrize(("operator", "case"), CASES)

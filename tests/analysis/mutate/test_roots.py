@@ -2,13 +2,13 @@
 
 import pytest
 
-from troth.analysis.mutate.source.project import Project
+from troth.analysis.mutate.source.project import MutatedProject
 from troth.analysis.mutate.source.roots import has_namespaces, import_roots
 from troth.analysis.mutate.source.text import decode
 
 
 def project_of(files):
-    return Project({path: decode(path, text.encode()) for path, text in files.items()}, {})
+    return MutatedProject({path: decode(path, text.encode()) for path, text in files.items()}, {})
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,14 @@ import pytest
 
 from troth.analysis.mutate.operators import all_operators
 from troth.analysis.mutate.select import candidates, select
-from troth.analysis.mutate.source.module import read_module
-from troth.analysis.mutate.source.project import Project
+from troth.analysis.mutate.source.module import SourceModule
+from troth.analysis.mutate.source.project import MutatedProject
 from troth.analysis.mutate.source.text import decode
 
 
 def project_of(**files):
     sources = {f"{name}.py": decode(f"{name}.py", text.encode()) for name, text in files.items()}
-    return Project(sources, {})
+    return MutatedProject(sources, {})
 
 
 MANY = "".join(
@@ -85,7 +85,7 @@ def test_operators_take_turns():
 def test_keys_are_unique(name):
     """No two places share a key, also where a function is defined twice."""
     twice = MANY + MANY
-    found = list(all_operators()[name].find(read_module(decode("m.py", twice.encode())), project_of(m=twice)))
+    found = list(all_operators()[name].find(SourceModule(decode("m.py", twice.encode())), project_of(m=twice)))
     assert len({mutant.key for mutant in found}) == len(found)
 
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from troth.analysis.findings import Edit
 from troth.analysis.mutate.operators import all_operators
-from troth.analysis.mutate.source.module import read_module
-from troth.analysis.mutate.source.project import Project
+from troth.analysis.mutate.source.module import SourceModule
+from troth.analysis.mutate.source.project import MutatedProject
 from troth.analysis.mutate.source.splice import splice
 from troth.analysis.mutate.source.text import UnreadableError, decode
 
@@ -36,7 +36,7 @@ def test_undoing_the_edits_gives_the_original_bytes(name, data):
     """Whatever the encoding and the line ends, a mutant differs from the file by its edits and by nothing else."""
     source = decode("m.py", data)
     assert source.encode() == data
-    for mutant in all_operators()[name].find(read_module(source), Project({"m.py": source}, {})):
+    for mutant in all_operators()[name].find(SourceModule(source), MutatedProject({"m.py": source}, {})):
         spliced = splice(source, mutant.edits)
         spliced.after.parse()
         assert decode("m.py", spliced.after.encode()).text == spliced.after.text
@@ -53,8 +53,8 @@ def test_undoing_the_edits_gives_the_original_bytes(name, data):
 def test_every_operator_but_needless_async_and_callbacks_is_tried_on_every_form():
     """The program above gives the five a place each, so that the test before this one tries something."""
     source = decode("m.py", PROGRAM.encode())
-    project = Project({"m.py": source}, {})
-    tried = {n for n, operator in all_operators().items() if list(operator.find(read_module(source), project))}
+    project = MutatedProject({"m.py": source}, {})
+    tried = {n for n, operator in all_operators().items() if list(operator.find(SourceModule(source), project))}
     assert tried >= {"drop-await", "swallow", "compound", "drop-task", "blocking-call"}
 
 

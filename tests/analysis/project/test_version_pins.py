@@ -6,7 +6,7 @@ import pytest
 
 from troth.analysis.pipeline import analyse
 from troth.analysis.project.project import Project
-from troth.analysis.project.version_pins import newest_allowed
+from troth.analysis.project.version_pins import newest_allowed, oldest_allowed
 
 LOCK = (
     'version = 1\n\n[[package]]\nname = "aio_x"\nversion = "2.9"\n\n[[package]]\nname = "aio-x"\nversion = "3.1.4"\n\n'
@@ -59,11 +59,38 @@ def test_the_newest_version_that_is_allowed(name: str, text: str, allowed: dict[
     assert newest_allowed(tmp_path) == allowed
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "allowed"),
+    [
+        pytest.param("requirements.txt", "a>=2.1\nb\nc<3\nd==1.2\ne~=4.0\n", {"a": 2, "d": 1, "e": 4}, id="a list"),
+        pytest.param("pyproject.toml", 'a = "^3.1"\n"b" = ">=2,<4"\n', {"a": 3, "b": 2}, id="of poetry"),
+        pytest.param(
+            "pyproject.toml", 'dependencies = ["a>=2.14.4", "A >= 1"]\n', {"a": 1}, id="the lowest of several"
+        ),
+        pytest.param("uv.lock", LOCK, {"aio-x": 3, "b": 1}, id="a lock"),
+    ],
+)
+def test_the_oldest_version_that_is_allowed(name: str, text: str, allowed: dict[str, int], tmp_path: Path) -> None:
+    """Only where a bound says so; a name alone is taken for the newest."""
+    (tmp_path / name).write_text(text)
+    assert oldest_allowed(tmp_path) == allowed
+
+
 def test_a_lock_outweighs_what_lists_allow(tmp_path: Path) -> None:
     """What is locked is what is installed."""
     (tmp_path / "requirements.txt").write_text("b<9\nc<3\n")
     (tmp_path / "uv.lock").write_text(LOCK)
     assert newest_allowed(tmp_path) == {"aio-x": 3, "b": 1, "c": 2}
+
+
+def test_a_folder_of_several_projects(tmp_path: Path) -> None:
+    """Where nothing is asked for at the top, what the projects below ask for counts."""
+    for name, text in (("one", "b<9\n"), ("two", "b<3\nc<3\n")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "requirements.txt").write_text(text)
+    assert newest_allowed(tmp_path) == {"b": 8, "c": 2}
+    (tmp_path / "requirements.txt").write_text("c<2\n")
+    assert newest_allowed(tmp_path) == {"c": 1}
 
 
 SEND = "import telegram\ndef main():\n    bot = telegram.Bot(token='x')\n    bot.sendMessage(1, 'hello')\n"
@@ -100,6 +127,25 @@ def test_a_library_of_another_version(requirements: str, source: str, found: lis
     assert [f.code for f in analyse(Project(tmp_path, ("bot.py",))).findings] == found
 
 
+USES = "import aioredis\nasync def main(redis: aioredis.Redis):\n    redis.close()\n    with redis as one:\n        one.get('a')\n"
+POOL = "async def pool():\n    return await aioredis.create_redis_pool('redis://x')\n"
+
+
+@pytest.mark.parametrize(
+    ("asked", "more", "found"),
+    [
+        pytest.param("aioredis>=2\n", "", ["TR101", "TR117"], id="the library that the tables know"),
+        pytest.param("aioredis>=1.3,<2.0\n", "", [], id="the one before"),
+        pytest.param("aioredis\n", POOL, [], id="the one before, by what is called"),
+    ],
+)
+def test_a_library_that_was_another_one(asked: str, more: str, found: list[str], tmp_path: Path) -> None:
+    """A connection of aioredis 1 was closed by a plain method, and a pool was entered by a plain `with`."""
+    (tmp_path / "requirements.txt").write_text(asked)
+    (tmp_path / "bot.py").write_text(USES + more)
+    assert [f.code for f in analyse(Project(tmp_path, ("bot.py",))).findings] == found
+
+
 ADD = "from discord.ext import commands\nasync def main(bot: commands.Bot, cog):\n    bot.add_cog(cog)\n    bot.get_cog('x').bot.add_cog(cog)\n"
 
 
@@ -118,3 +164,19 @@ def test_an_edition_of_the_same_name(asked: str, lines: list[int], tmp_path: Pat
     (tmp_path / "app.py").write_text(ADD)
     found = analyse(Project(tmp_path, ("app.py",))).findings
     assert [f.span.line for f in found] == lines
+
+
+@pytest.mark.parametrize(
+    ("asked", "confidence"),
+    [
+        pytest.param("discord.py\n", "certain", id="whatever there is"),
+        pytest.param("discord.py>=2.3\n", "certain", id="only the edition that the tables know"),
+        pytest.param("discord.py>=1.7\n", "likely", id="an older one, or a newer one"),
+    ],
+)
+def test_either_of_two_editions(asked: str, confidence: str, tmp_path: Path) -> None:
+    """Where a project may have either, what is plain in one of them is no certain coroutine."""
+    (tmp_path / "requirements.txt").write_text(asked)
+    (tmp_path / "app.py").write_text(ADD)
+    found = analyse(Project(tmp_path, ("app.py",))).findings
+    assert found[0].confidence == confidence

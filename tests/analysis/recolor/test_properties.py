@@ -48,6 +48,10 @@ STATEMENTS = [
     "if (x := {f}(n)) and x > {g}(0):\n    pass\nreturn x",
     "return [x for x in range(3) if {f}(x)][-1:] == [2]",
     "lambda: 1\nreturn {f}(n)",
+    "call = {f}\nreturn call(n) + call(1)",
+    "def rows():\n    for i in range(2):\n        yield {f}(i)\nreturn [x for x in rows()][0] + n",
+    "def rows():\n    yield {f}(n)\n    yield {g}(n)\nfor row in rows():\n    n += row\nreturn n",
+    "def rows():\n    yield {f}(n)\nreturn next(rows())",
 ]
 # What cannot be taken back letter for letter, or leaves a caller plain.
 ONE_WAY = [
@@ -56,6 +60,9 @@ ONE_WAY = [
     "return sorted([n, 1], key=lambda i: {f}(i))[0]",
     "return ' '.join(str({f}(i)) for i in range(2)) > ''",
     "return Held({f}(n)).kept",
+    "def rows():\n    yield {f}(n)\ndef more():\n    yield 1\n    yield from rows()\nreturn sum(more())",
+    "def rows():\n    yield {f}(n)\nreturn sum(x for x in rows())",
+    "def rows():\n    yield {f}(n)\nreturn len(list(rows())) + max(rows())",
 ]
 
 

@@ -72,8 +72,8 @@ apscheduler.schedulers.background.BackgroundScheduler.scheduled_job | wants_plai
 apscheduler.schedulers.blocking.BlockingScheduler.scheduled_job | wants_plain
 prefect.{flow,task} | either
 nox.session | wants_plain
-temporalio.workflow.{run,signal,update} | wants_async
-temporalio.workflow.query | wants_plain
+temporalio.workflow.run | wants_async
+temporalio.workflow.{signal,update,query} | either
 temporalio.workflow.{defn,init} | keeps
 temporalio.activity.defn | either
 

@@ -1,7 +1,7 @@
 """Checking what a user named: from a request to a report."""
 
-from troth.analysis.check.check import check
+from troth.analysis.check.check import check, replay
 from troth.analysis.check.prepare import Prepared, prepare
-from troth.analysis.check.request import Request
+from troth.analysis.check.request import CheckRequest
 
-__all__ = ["Prepared", "Request", "check", "prepare"]
+__all__ = ["CheckRequest", "Prepared", "check", "prepare", "replay"]

@@ -54,7 +54,7 @@ def read_baseline(file: Path) -> list[Mark]:
         raise MisuseError(
             f"`{file}` is not a baseline: {problem}.\n"
             "Nothing was checked, since every old finding would look new.\n"
-            "Restore it from version control, or write it anew with `--write-baseline`."
+            "Restore it from version control, or rewrite it with `--write-baseline`."
         ) from problem
 
 

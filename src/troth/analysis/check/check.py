@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from troth.analysis.check.filter import Reported
 from troth.analysis.check.noqa import without_acknowledged
@@ -13,9 +13,10 @@ from troth.analysis.check.suppress import UNUSED_ALLOW, silence, unused
 from troth.analysis.crash import grouped
 from troth.analysis.facts.directives import Comments
 from troth.analysis.findings import Finding
+from troth.analysis.findings.same_cause import once_per_cause
 from troth.analysis.old_codes import OldCode, is_old
 from troth.analysis.project.project import Project
-from troth.analysis.report.content import Report
+from troth.analysis.report.content import CheckReport
 from troth.analysis.report.place import shown_from
 from troth.analysis.result import Analysis, unreadable_folder
 from troth.analysis.source.allow import Allow
@@ -25,10 +26,11 @@ if TYPE_CHECKING:
     from troth.analysis.check.since import Past
     from troth.analysis.crash import Crash
     from troth.analysis.facts.extract_many import Progress
+    from troth.analysis.facts.store import Stamp
     from troth.analysis.pipeline.warm_state import Memory
     from troth.analysis.report.fingerprint import Mark
 
-__all__ = ["check"]
+__all__ = ["check", "replay"]
 
 Analyse = Callable[[Project, Mapping[str, bytes]], Analysis]
 
@@ -41,15 +43,17 @@ def check(
     hurry: bool = False,
     reported: Reported | None = None,
     wants_program: bool = True,
-) -> Report:
+    is_wanted: Callable[[], bool] | None = None,
+) -> CheckReport:
     """Read the project, put the rules to it, and keep what is to be reported. A baseline is written if asked for.
 
     `memory` makes the next check of the same project, in the same process, a matter of what has changed; in a `hurry`
     only the changed files themselves are looked at, and the next check makes up for the others. `reported` is what an
     earlier check asked the settings. Whoever reads the findings and no more says that he wants no program: where
-    nothing has changed since the last run there is none.
+    nothing has changed since the last run there is none. `is_wanted` is asked between files; once it says no,
+    `AbandonedError` is raised.
     """
-    request, scope, root = prepared.request, prepared.scope, prepared.root.path
+    request, scope = prepared.request, prepared.scope
     recorded, old_codes = _recorded(prepared)
     past = None if request.since is None else _past(request.since, prepared)
     python, cache = prepared.python(), prepared.cache()
@@ -72,44 +76,86 @@ def check(
             on_request=is_reported.on_request,
             memory=memory if project is scope.project else None,
             hurry=hurry,
+            is_wanted=is_wanted,
         )
 
-    lines = Lines(root, prepared.overlay)
     result = look_at(scope.project, prepared.overlay)
     comments = Comments(cache) if memory is None else memory.comments
     stamps = memory.kept.stamps if memory is not None and memory.kept is not None else None
-    spoken = comments.of(sorted(scope.reported), root, lines, prepared.overlay, stamps)
-    allows = list(filter(is_reported.obeys, spoken))
+    spoken = _Spoken(comments, stamps, recorded, old_codes)
+    return _reported(prepared, result, is_reported, spoken, None if past is None else (past, look_at))
+
+
+def replay(prepared: Prepared, reported: Reported) -> CheckReport | None:
+    """The report of an earlier run, if nothing has changed since: without a program, and without importing one.
+
+    None where something has to be looked at; whoever goes on to check finds that out as well.
+    """
+    cache = prepared.cache()
+    if cache is None or prepared.overlay or prepared.request.since is not None:
+        return None
+    python, on_request = prepared.python(), reported.on_request
+    result = unchanged(prepared.scope.project, python=python, cache=cache, on_request=on_request)
+    if result is None:
+        return None
+    return _reported(prepared, result, reported, _Spoken(Comments(cache), None, *_recorded(prepared)))
+
+
+class _Spoken(NamedTuple):
+    """What users have said of findings: in comments, with the stamps of files where these are known; in a baseline."""
+
+    comments: Comments
+    stamps: "Mapping[str, Stamp] | None"
+    recorded: "Sequence[Mark]"
+    old_codes: Sequence[OldCode]
+
+
+def _reported(
+    prepared: Prepared,
+    result: Analysis,
+    is_reported: Reported,
+    spoken: _Spoken,
+    since: "tuple[Past, Analyse] | None" = None,
+) -> CheckReport:
+    """What is to be said of an analysis; with `since`, of what is new in it."""
+    request, scope, root = prepared.request, prepared.scope, prepared.root.path
+    lines = Lines(root, prepared.overlay)
+    every = spoken.comments.of(sorted(scope.reported), root, lines, prepared.overlay, spoken.stamps)
+    allows = list(filter(is_reported.obeys, every))
     findings, silenced, used = silence(_by_cell(result.findings, lines), allows)
     findings, acknowledged = without_acknowledged(findings, allows)
     crashed = {crash.path for crash in result.crashes}
     unread = {*result.unreadable, *result.newer_syntax, *crashed}
     findings += _idle([allow for allow in allows if allow.span.path not in unread], used, prepared, is_reported)
-    if past is not None:
-        findings, then = _new_since(past, findings, prepared, lines, look_at, is_reported)
+    if since is not None:
+        findings, then = _new_since(since[0], findings, prepared, lines, since[1], is_reported)
         result = result._replace(crashes=(*result.crashes, *then))
     findings += [unreadable_folder(folder, reason) for folder, reason in scope.unread]
     everything = tuple(
         dict.fromkeys(sorted((finding for finding in findings if finding.span.path in scope.told), key=_order))
     )
     newer = tuple(path for path in result.newer_syntax if path in scope.reported)
-    report = Report(
+    shown = shown_from(request.cwd, root)
+    report = CheckReport(
         findings=tuple(filter(is_reported, everything)),
         checked=len(scope.reported) - len(newer),
         lines=lines,
         rules=prepared.rules,
-        shown=shown_from(request.cwd, root),
+        shown=shown,
         root=str(root),
         silenced=sum(map(is_reported, silenced)),
         acknowledged=sum(map(is_reported, acknowledged)),
         newer_syntax=newer,
         folders=scope.told - scope.reported,
         since=request.since,
+        is_selected=request.select is not None,
         program=result.program,
         crashes=grouped(crash for crash in result.crashes if is_reported.is_missed(crash)),
-        old_codes=(*is_reported.old_codes(), *_in_comments(allows, shown_from(request.cwd, root)), *old_codes),
+        old_codes=(*is_reported.old_codes(), *_in_comments(allows, shown), *spoken.old_codes),
     )
-    return report if prepared.baseline is None else _beside_baseline(report, everything, recorded, prepared)
+    if prepared.baseline is not None:
+        report = _beside_baseline(report, everything, spoken.recorded, prepared)
+    return report._replace(findings=once_per_cause(report.findings), places=report.findings)
 
 
 def _recorded(prepared: Prepared) -> "tuple[list[Mark], list[OldCode]]":
@@ -132,8 +178,8 @@ def _in_comments(allows: Sequence[Allow], shown: Callable[[str], str]) -> list[O
 
 
 def _beside_baseline(
-    report: Report, everything: Sequence[Finding], recorded: "Sequence[Mark]", prepared: Prepared
-) -> Report:
+    report: CheckReport, everything: Sequence[Finding], recorded: "Sequence[Mark]", prepared: Prepared
+) -> CheckReport:
     """The report with what the baseline knows left out; or, if that is asked for, the baseline written from it.
 
     `everything` are the findings of the reported files, of rules that are not asked for as well: what the baseline
@@ -156,7 +202,8 @@ def _beside_baseline(
     findings = tuple(finding for finding in report.findings if finding in new)
     # What a change repaired is not asked for where only what it brought is.
     repaired = compared.repaired if prepared.request.since is None and not report.crashes else ()
-    return report._replace(findings=findings, known=len(report.findings) - len(findings), repaired=repaired)
+    known = len(once_per_cause(report.findings)) - len(once_per_cause(findings))
+    return report._replace(findings=findings, known=known, repaired=repaired)
 
 
 def _past(revision: str, prepared: Prepared) -> "Past":

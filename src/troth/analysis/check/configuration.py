@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from troth.analysis.check.request import Request
+from troth.analysis.check.request import CheckRequest
 from troth.analysis.settings import (
     Patterns,
     Settings,
@@ -38,7 +38,7 @@ class Configuration(NamedTuple):
         return None if self.only is not None else settings_in(folder)
 
 
-def configuration_of(request: Request) -> Configuration:
+def configuration_of(request: CheckRequest) -> Configuration:
     """Read what the command line says about settings."""
     first, only = Settings(), Settings() if request.isolated else None
     files, inline = _parted(request.config, request.cwd)

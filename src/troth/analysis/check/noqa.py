@@ -15,30 +15,25 @@ __all__ = ["CODES", "without_acknowledged"]
 
 
 class _Same(NamedTuple):
-    """Rules of ours, and the words in their messages that tell which kind is meant; none for all of them."""
+    """Rules of ours, and the kind of finding that is meant; none for all of them."""
 
     codes: tuple[str, ...]
-    words: tuple[str, ...] = ()
+    kind: str = ""
 
     def says(self, finding: Finding) -> bool:
-        if finding.code not in self.codes:
-            return False
-        if not self.words:
-            return True
-        # What is reached down a chain of calls is seen by no other linter, so its comment means something else here.
-        return "` leads to `" not in finding.message and any(word in finding.message for word in self.words)
+        return finding.code in self.codes and self.kind in ("", finding.kind)
 
 
-_NETWORK = _Same(("TR602",), ("waits for the network",))
-_PROGRAM = _Same(("TR602",), ("waits for another program", "while the program starts"))
-_FILE = _Same(("TR602",), ("waits for a file",))
+_NETWORK = _Same(("TR602",), "network")
+_PROGRAM = _Same(("TR602", "TR606"), "subprocess")
+_FILE = _Same(("TR606",), "file")
 _DROPPED = ("TR101", "TR113", "TR201")  # a call whose coroutine nobody takes: plainly, in a `try`, beside its siblings
 CODES: Mapping[str, _Same] = {
     "reportUnusedCoroutine": _Same(_DROPPED),  # pyright, basedpyright
     "unused-coroutine": _Same(_DROPPED),  # mypy, pyrefly
     "unused-awaitable": _Same((*_DROPPED, "TR112")),  # mypy, ty: tasks and futures as well
-    "RUF006": _Same(("TR112",)),  # asyncio-dangling-task
-    "ASYNC300": _Same(("TR112",)),  # create-task-no-reference
+    "RUF006": _Same(("TR112", "TR701")),  # asyncio-dangling-task
+    "ASYNC300": _Same(("TR112", "TR701")),  # create-task-no-reference
     "RUF029": _Same(("TR301",)),  # unused-async
     "ASYNC124": _Same(("TR301",)),  # async-function-could-be-sync
     "ASYNC210": _NETWORK,
@@ -51,7 +46,7 @@ CODES: Mapping[str, _Same] = {
     "ASYNC231": _FILE,
     "ASYNC232": _FILE,
     "ASYNC240": _FILE,
-    "ASYNC251": _Same(("TR602",), ("waits for time to pass",)),
+    "ASYNC251": _Same(("TR602",), "sleep"),
 }
 
 

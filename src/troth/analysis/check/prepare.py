@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from troth.analysis.check.configuration import Configuration, configuration_of
-from troth.analysis.check.request import Request
-from troth.analysis.project.discover import Root, Scope, discover, existing_paths, project_root
+from troth.analysis.check.request import CheckRequest
+from troth.analysis.project.discover import ProjectScope, Root, discover, existing_paths, project_root
 from troth.analysis.project.environment import find_environment, named_environment
 from troth.analysis.project.listing import is_source
 from troth.analysis.project.project import Project
@@ -24,10 +24,10 @@ DEFAULT_BASELINE = "troth-baseline.json"
 class Prepared(NamedTuple):
     """What will be checked, and how. `overlay` holds source that does not come from the disk."""
 
-    request: Request
+    request: CheckRequest
     settings: Settings
     root: Root
-    scope: Scope
+    scope: ProjectScope
     overlay: Mapping[str, bytes]
     excludes: tuple[Patterns, ...]
     rules: Rulebook
@@ -79,7 +79,7 @@ class Prepared(NamedTuple):
         return is_source(path, _excluder(self.root.path, self.excludes))
 
 
-def prepare(request: Request) -> Prepared:
+def prepare(request: CheckRequest) -> Prepared:
     """Find settings, project and files, and refuse what makes no sense before anything is read."""
     cwd = request.cwd
     if request.stdin is None:
@@ -131,7 +131,7 @@ def _excluded_in(folder: Path, configuration: Configuration, root: Path, reporte
     return None if settings is None else settings.exclude
 
 
-def check_selection(request: Request, settings: Settings, names: Mapping[str, str]) -> None:
+def check_selection(request: CheckRequest, settings: Settings, names: Mapping[str, str]) -> None:
     """Refuse names that no rule has, wherever they are written."""
     check_names(request.select or (), names, "`--select`")
     check_names(request.extend_select, names, "`--extend-select`")
@@ -143,7 +143,7 @@ def check_selection(request: Request, settings: Settings, names: Mapping[str, st
         check_names(ignored, names, "`per-file-ignores`", settings.place_of)
 
 
-def _without(scope: Scope, root: Path, excludes: Sequence[Patterns], keep: set[str]) -> Scope:
+def _without(scope: ProjectScope, root: Path, excludes: Sequence[Patterns], keep: set[str]) -> ProjectScope:
     """The scope without what packages inside the project exclude for themselves."""
     gone = {path for path in scope.project.files if any(exclude.match(root / path) for exclude in excludes)} - keep
     files = tuple(path for path in scope.project.files if path not in gone)

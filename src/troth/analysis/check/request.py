@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 from troth.analysis.findings import Confidence
 
-__all__ = ["Request"]
+__all__ = ["CheckRequest"]
 
 
-class Request(NamedTuple):
+class CheckRequest(NamedTuple):
     """What a user asks for; None means that the settings decide.
 
     A named tuple, as all values that every run makes: a frozen dataclass takes eight times as long to define, and a

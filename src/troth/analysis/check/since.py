@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from troth.analysis.findings import Finding, Reason
-from troth.analysis.project.git import Change, blobs_at, changes_since, commit_of, files_at
+from troth.analysis.project.git import GitChange, blobs_at, changes_since, commit_of, files_at
 from troth.analysis.project.import_roots import source_roots
 from troth.analysis.project.listing import SUFFIXES
 from troth.analysis.project.project import Project
@@ -22,7 +22,7 @@ class Past:
     revision: str
     project: Project
     overlay: dict[str, bytes]
-    changes: tuple[Change, ...]
+    changes: tuple[GitChange, ...]
 
     @property
     def is_same(self) -> bool:
@@ -46,7 +46,7 @@ def past_of(project: Project, revision: str, *, was_checked: Callable[[str], boo
         if (change.then in old_files if change.then is not None else False)
         or (change.now in now if change.now is not None else False)
     ]
-    untracked = [Change(None, path) for path in sorted(now - then) if path not in {change.now for change in changes}]
+    untracked = [GitChange(None, path) for path in sorted(now - then) if path not in {change.now for change in changes}]
     old_paths = sorted({change.then for change in changes if change.then is not None and change.then in old_files})
     files = tuple(sorted(old_files))
     return Past(

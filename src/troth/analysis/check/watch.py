@@ -9,12 +9,12 @@ from typing import NamedTuple
 from troth.analysis.check.check import check
 from troth.analysis.check.filter import Reported
 from troth.analysis.check.prepare import Prepared, prepare
-from troth.analysis.check.request import Request
+from troth.analysis.check.request import CheckRequest
 from troth.analysis.pipeline.warm_state import Memory
-from troth.analysis.report.content import Report
+from troth.analysis.report.content import CheckReport
 from troth.errors import MisuseError
 
-__all__ = ["Answer", "watch"]
+__all__ = ["WatchAnswer", "watch"]
 
 _SHORTEST = 0.04  # seconds between two looks at the disk; nobody saves faster
 _LONGEST = 0.1
@@ -26,13 +26,13 @@ _SETTINGS = ("pyproject.toml", "troth.toml", ".gitignore")
 Stamp = tuple[int, int]
 
 
-class Answer(NamedTuple):
+class WatchAnswer(NamedTuple):
     """A report, the files whose change it answers, and how long that took; the first has no change to answer.
 
     One that is not `settled` tells of the changed files alone; what the change means for others follows at once.
     """
 
-    report: Report
+    report: CheckReport
     changed: tuple[str, ...]
     seconds: float
     settled: bool
@@ -40,8 +40,8 @@ class Answer(NamedTuple):
     """Why the project cannot be checked as it is now, settings with a mistake in them; the report is then the last."""
 
 
-def watch(request: Request, *, rest: Callable[[float], None] = time.sleep) -> Iterator[Answer]:
-    """Answers, the first at once and the others as files change, for ever; `rest` waits between two looks.
+def watch(request: CheckRequest, *, rest: Callable[[float], None] = time.sleep) -> Iterator[WatchAnswer]:
+    """Answers, the first at once and the others as files change, forever; `rest` waits between two looks.
 
     Nothing but source files and settings is looked at, so that a report written into the project wakes nobody. Garbage
     is collected while nobody waits: the collector would stop the answer for longer than the answer takes.
@@ -57,7 +57,7 @@ def watch(request: Request, *, rest: Callable[[float], None] = time.sleep) -> It
 
 
 class _Watch:
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: CheckRequest) -> None:
         self._request = request
         self._memory = Memory()
         self._prepared: Prepared = prepare(request)
@@ -67,11 +67,11 @@ class _Watch:
         self._listed = 0.0  # when the folders were listed last, and how long that took
         self._listing = 0.0
 
-    def answers(self, rest: Callable[[float], None]) -> Iterator[Answer]:
+    def answers(self, rest: Callable[[float], None]) -> Iterator[WatchAnswer]:
         began = time.perf_counter()
         self._note(time.monotonic())
         last = check(self._prepared, memory=self._memory, reported=self._reported)
-        yield Answer(last, (), time.perf_counter() - began, settled=True)
+        yield WatchAnswer(last, (), time.perf_counter() - began, settled=True)
         gc.collect()
         gc.freeze()  # the facts stay: what is collected later are the leavings of single answers
         pause = _SHORTEST
@@ -81,22 +81,22 @@ class _Watch:
             changed, problem = self._look()
             pause = min(max(_SHORTEST, (time.perf_counter() - began) * _SHARE), _LONGEST)
             if problem:
-                yield Answer(last, changed, time.perf_counter() - began, settled=True, problem=problem)
+                yield WatchAnswer(last, changed, time.perf_counter() - began, settled=True, problem=problem)
             elif changed:
                 for answer in self._answer(changed, began):
                     last = answer.report
                     yield answer
                 gc.collect()
 
-    def _answer(self, changed: tuple[str, ...], began: float) -> Iterator[Answer]:
+    def _answer(self, changed: tuple[str, ...], began: float) -> Iterator[WatchAnswer]:
         if len(self._files) >= _MANY:
             first = check(self._prepared, memory=self._memory, hurry=True, reported=self._reported)
             settled = not self._memory.owed
-            yield Answer(first, changed, time.perf_counter() - began, settled=settled)
+            yield WatchAnswer(first, changed, time.perf_counter() - began, settled=settled)
             if settled:
                 return
         whole = check(self._prepared, memory=self._memory, reported=self._reported)
-        yield Answer(whole, changed, time.perf_counter() - began, settled=True)
+        yield WatchAnswer(whole, changed, time.perf_counter() - began, settled=True)
 
     def _look(self) -> tuple[tuple[str, ...], str]:
         """The files that changed since the last look; and what is wrong with the settings, if they changed."""

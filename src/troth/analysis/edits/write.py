@@ -19,7 +19,7 @@ from pathlib import Path
 from troth.analysis.edits.lock import Lock
 from troth.errors import MisuseError, RunError
 
-__all__ = ["Change", "Pending", "begin", "recover", "undo"]
+__all__ = ["Change", "Pending", "begin", "recover", "reversal", "undo"]
 
 FOLDER = ".troth_cache"
 _JOURNAL = "unfinished"
@@ -133,9 +133,16 @@ def _refuse_read_only(root: Path, changes: Sequence[Change]) -> None:
 
 
 def undo(root: Path) -> list[str]:
-    """Take back the last finished change, all of it; return the paths. Once more, and it is there again.
+    """Take back the last finished change, all of it; return the paths. Once more, and it is there again."""
+    back = reversal(root)
+    begin(root, back).keep()
+    return [change.path for change in back]
 
-    If a file is not as the change left it, nothing is written, and `MisuseError` names it.
+
+def reversal(root: Path) -> list[Change]:
+    """What would take back the last finished change.
+
+    If there is none, or a file is not as it left it, `MisuseError` says so.
     """
     originals = [folder / _LAST for folder in _folders(root) if os.path.exists(folder / _LAST / _MANIFEST)]  # noqa: PTH110
     if not originals:
@@ -154,13 +161,11 @@ def undo(root: Path) -> list[str]:
             "Nothing was written, in no file, so that no edit is lost.\n"
             f"The files as they were before it lie in `{last}`."
         )
-    back = [
+    return [
         Change(row["path"], data, (last / str(number)).read_bytes())
         for number, (row, data) in enumerate(zip(rows, now, strict=True))
         if data is not None
     ]
-    begin(root, back).keep()
-    return [change.path for change in back]
 
 
 def _begin(root: Path, folder: Path, changes: Sequence[Change]) -> None:

@@ -3,10 +3,24 @@
 import marshal
 from typing import Any
 
+from troth.analysis.facts.fields import (
+    ATTR_BASE,
+    ATTR_NAME,
+    CALL_FUNC,
+    COMP_KIND,
+    CONST_TYPE,
+    CONST_VALUE,
+    INDEX_BASE,
+    ITEMS,
+    KIND,
+    NAME_ID,
+    VALUE,
+)
 from troth.analysis.facts.model import (
     ABSTRACT,
     ASYNC,
     GENERATOR,
+    PARAM_NAME,
     WAITS,
     At,
     ClassFacts,
@@ -32,7 +46,7 @@ _NO_BODY = marshal.dumps(())
 _new: Any = tuple.__new__  # what a NamedTuple calls behind a function of its own
 
 
-class Names(dict[str, Node]):
+class NameTable(dict[str, Node]):
     """The names that stand somewhere as a value, each with the one tuple for all its places."""
 
     def __missing__(self, name: str) -> Node:
@@ -92,7 +106,7 @@ class Reading:
         self.keyed: set[str] = set()
         self.taken: set[str] = set()
         self.origins: dict[str, str] = {}  # of each variable; "?" where there is none that is simple, or several
-        self.names = Names()
+        self.names = NameTable()
         self.attributes: set[str] = set()  # that stand somewhere as a value; "lambda" for any of those
         self.generator = False
         self.waits = False
@@ -144,10 +158,10 @@ class Reading:
         if kind == "name":
             self.origins[target[1]] = UNTOLD
         elif kind == "tuple" or kind == "list":  # noqa: PLR1714  compiled, a set is made each time
-            for part in target[1]:
+            for part in target[ITEMS]:
                 self.bind(part)
         elif kind == "star":
-            self.bind(target[1])
+            self.bind(target[VALUE])
 
     def bind_to(self, name: str, value: Node, how: str = "") -> None:
         """Note that a variable gets this value, or what entering it with "with" or "async with" gives."""
@@ -161,28 +175,28 @@ class Reading:
         """Note what a plain `with`, `for` or comprehension takes: `lock`, `.lock` of anything, `connect()`."""
         kind = node[0]
         if kind == "await":
-            node = node[1]
+            node = node[VALUE]
             kind = node[0]
         if kind == "name":
-            self.taken.add(node[1])
+            self.taken.add(node[NAME_ID])
         elif kind == "attr":
-            self.taken.add(f".{node[2]}")
+            self.taken.add(f".{node[ATTR_NAME]}")
         elif kind == "call":
-            callee = node[1]
-            if callee[0] == "name":
-                self.taken.add(f"{callee[1]}()")
-            elif callee[0] == "attr":
-                self.taken.add(f"{callee[2]}()")
+            callee = node[CALL_FUNC]
+            if callee[KIND] == "name":
+                self.taken.add(f"{callee[NAME_ID]}()")
+            elif callee[KIND] == "attr":
+                self.taken.add(f"{callee[ATTR_NAME]}()")
 
     def take_async(self, node: Node, how: str) -> None:
         """Note what `await`, `async for` or `async with` takes, where that is no call whose callee is noted."""
         kind = node[0]
         if kind == "name":
-            self.taken.add(f"{how} {node[1]}")
+            self.taken.add(f"{how} {node[NAME_ID]}")
         elif kind == "attr":
-            self.taken.add(f"{how} .{node[2]}")
+            self.taken.add(f"{how} .{node[ATTR_NAME]}")
         elif kind == "call":
-            self.taken.add(f"{how} {written(node[1])}()")
+            self.taken.add(f"{how} {written(node[CALL_FUNC])}()")
         else:
             self.taken.add(f"{how} []")
 
@@ -196,16 +210,16 @@ class Reading:
         """Note of what an item is taken by a word: `reply["id"]`."""
         kind = base[0]
         if kind == "name":
-            self.keyed.add(base[1])
+            self.keyed.add(base[NAME_ID])
         elif kind == "await":
             self.keyed.add("await")
-        elif kind == "index" and base[1][0] == "name":
-            self.keyed.add(f"{base[1][1]}[]")
+        elif kind == "index" and base[INDEX_BASE][KIND] == "name":
+            self.keyed.add(f"{base[INDEX_BASE][NAME_ID]}[]")
 
     def wait_for(self, value: Node) -> None:
         """Note what is awaited, where that is no call."""
-        if value[0] == "await" and value[1][0] == "call":
-            self.awaited.add(f"await {written(value[1][1])}")  # its result is awaited too
+        if value[KIND] == "await" and value[VALUE][KIND] == "call":
+            self.awaited.add(f"await {written(value[VALUE][CALL_FUNC])}")  # its result is awaited too
         self.take_async(value, "await")
         callee = written(value)
         if callee:
@@ -213,40 +227,45 @@ class Reading:
 
     def outcome(self, test: Node) -> bool | None:
         """What a condition always comes out as: a constant, or the word by which a file says of which flavor it is."""
-        if test[0] == "const" and test[1] == "bool":
-            return len(test) == 3 and test[2] == "True"
+        if test[KIND] == "const" and test[CONST_TYPE] == "bool":
+            return len(test) == 3 and test[CONST_VALUE] == "True"
         if not self.flavors:
             return None
-        if test[0] == "not":
-            inner = self.outcome(test[1])
+        if test[KIND] == "not":
+            inner = self.outcome(test[VALUE])
             return None if inner is None else not inner
-        return self.flavors.get(test[1]) if test[0] == "name" else None
+        return self.flavors.get(test[NAME_ID]) if test[KIND] == "name" else None
 
-    def expression(self, value: Node) -> Node | None:
-        """The statement that consists of an expression alone; None where it says nothing."""
-        if value[0] == "const":
+    def expression(self, value: Node, place: At) -> Node | None:
+        """The statement that consists of an expression alone; None where it says nothing.
+
+        `place` is that of a name, which has none itself.
+        """
+        if value[KIND] == "name":
+            return ("expr", value, place)
+        if value[KIND] == "const":
             return None
-        if self.function == 0 and self.exports is not None and value[0] == "call":
-            callee = value[1]
-            if callee[0] == "attr" and callee[1] == ("name", "__all__"):  # `__all__.extend(…)`
+        if self.function == 0 and self.exports is not None and value[KIND] == "call":
+            callee = value[CALL_FUNC]
+            if callee[KIND] == "attr" and callee[ATTR_BASE] == ("name", "__all__"):  # `__all__.extend(…)`
                 self.exports += ("*",)
         return ("expr", value)
 
     def assign(self, targets: tuple[Node, ...], value: Node) -> Node:
         """The statement that gives a value to variables."""
         first = targets[0]
-        if not self.function and value[0] == "const" and value[1] == "bool" and first[0] == "name":
-            value = self._flavor(first[1], value)
-        if self.function and self.owner is None and len(targets) == 1 and first[0] == "name":  # most of them
-            name = first[1]
+        if not self.function and value[KIND] == "const" and value[CONST_TYPE] == "bool" and first[KIND] == "name":
+            value = self._flavor(first[NAME_ID], value)
+        if self.function and self.owner is None and len(targets) == 1 and first[KIND] == "name":  # most of them
+            name = first[NAME_ID]
             origin = _origin(value)
             if self.origins.setdefault(name, origin) != origin:
                 self.origins[name] = UNTOLD
             return ("assign", targets, value)
         for target in targets:
             self.note_assignment(target, None, value)
-            if target[0] == "name" and self.owner is None:
-                self.bind_to(target[1], value)
+            if target[KIND] == "name" and self.owner is None:
+                self.bind_to(target[NAME_ID], value)
             else:
                 self.bind(target)
         return ("assign", targets, value)
@@ -282,32 +301,32 @@ class Reading:
                 if value is not None:
                     self.owner.values[target[1]] = value
             elif self.function == 0:
-                self.variables.append((target[1], annotation, value))
-                if target[1] == "__all__" and value is not None and value[0] in {"list", "tuple"}:
+                self.variables.append((target[NAME_ID], annotation, value))
+                if target[NAME_ID] == "__all__" and value is not None and value[KIND] in {"list", "tuple"}:
                     self.exports = _exported(value)
         elif kind == "attr":
             own = self.own
-            if own is not None and target[1] == ("name", own[0]):
-                own[1].self_attributes.append((target[2], self.function, annotation, value))
+            if own is not None and target[ATTR_BASE] == ("name", own[0]):
+                own[1].self_attributes.append((target[ATTR_NAME], self.function, annotation, value))
         elif kind == "tuple" and value is not None:
-            items = value[1] if value[0] == "tuple" and len(value[1]) == len(target[1]) else None
-            starred = any(item[0] == "star" for item in target[1])
-            for index, item in enumerate(target[1]):
+            items = value[ITEMS] if value[KIND] == "tuple" and len(value[ITEMS]) == len(target[ITEMS]) else None
+            starred = any(item[KIND] == "star" for item in target[ITEMS])
+            for index, item in enumerate(target[ITEMS]):
                 which = ("const", "int") if starred else ("const", "int", index)
                 part = items[index] if items is not None else ("index", value, which)
-                if item[0] in {"name", "attr"}:
+                if item[KIND] in {"name", "attr"}:
                     self.note_assignment(item, None, part)
 
     def iterate(self, target: Node, iterated: Node) -> None:
         """Note the variable of a loop."""
         self.bind(target)
-        if self.function == 0 and self.owner is None and target[0] == "name":
-            self.variables.append((target[1], None, ("index", iterated, ("const", "int"))))
+        if self.function == 0 and self.owner is None and target[KIND] == "name":
+            self.variables.append((target[NAME_ID], None, ("index", iterated, ("const", "int"))))
 
     def enter(self, target: Node, value: Node, *, is_async: bool) -> None:
         """Note the variable of a `with`."""
-        if target[0] == "name" and self.owner is None and value[0] == "call":
-            self.bind_to(target[1], value, "async with" if is_async else "with")
+        if target[KIND] == "name" and self.owner is None and value[KIND] == "call":
+            self.bind_to(target[NAME_ID], value, "async with" if is_async else "with")
         else:
             self.bind(target)
         self.note_assignment(target, None, ("entered", is_async, value))
@@ -357,7 +376,7 @@ class Reading:
             is_static = decorators and ("name", "staticmethod") in decorators
             has_self = params and not is_static and (params[0][3] == "" or params[0][3] == "/")
             self.own = (params[0][0], owner) if has_self else None
-        elif own is not None and own[0] in [param[0] for param in params]:
+        elif own is not None and own[0] in [param[PARAM_NAME] for param in params]:
             self.own = None
         reading.qualname = self.prefix + name
         self.function, self.prefix, self.owner = reading.index, reading.qualname + ".", None
@@ -374,7 +393,7 @@ class Reading:
             flags |= GENERATOR
         if self.waits:
             flags |= WAITS
-        if not body or (body[0][0] == "raise" and _only_refuses(body)):
+        if not body or (body[0][KIND] == "raise" and _only_refuses(body)):
             flags |= ABSTRACT
         calls, awaited, keyed, iterated = self.calls, self.awaited, self.keyed, self.taken
         reading.noted = (
@@ -488,15 +507,15 @@ def written(func: Node) -> str:
     """A callee as it is written, as far as it consists of names: `client.users.get`, `?.get`."""
     kind = func[0]
     if kind == "name":  # nearly all are this or the next
-        return str(func[1])
-    if kind == "attr" and func[1][0] == "name":
-        return f"{func[1][1]}.{func[2]}"
+        return str(func[NAME_ID])
+    if kind == "attr" and func[ATTR_BASE][KIND] == "name":
+        return f"{func[ATTR_BASE][NAME_ID]}.{func[ATTR_NAME]}"
     names: list[str] = []
-    while func[0] == "attr":
-        names.append(func[2])
-        func = func[1]
-    if func[0] == "name":
-        names.append(func[1])
+    while func[KIND] == "attr":
+        names.append(func[ATTR_NAME])
+        func = func[ATTR_BASE]
+    if func[KIND] == "name":
+        names.append(func[NAME_ID])
     elif names:
         names.append("?")
     else:
@@ -508,15 +527,15 @@ def written(func: Node) -> str:
 def _origin(value: Node) -> str:
     kind = value[0]
     if kind == "call":
-        callee = written(value[1])
+        callee = written(value[CALL_FUNC])
         return f"{callee}()" if callee and callee[0] not in "?[(" else UNTOLD
-    if kind == "await" and value[1][0] == "call":
-        origin = _origin(value[1])
+    if kind == "await" and value[VALUE][KIND] == "call":
+        origin = _origin(value[VALUE])
         return origin if origin == UNTOLD else f"await {origin}"
     if kind == "dict" or kind == "list" or kind == "set":  # noqa: PLR1714  compiled, a set is made each time
         return str(kind)
-    if kind == "comp" and value[1] != "generator":
-        return str(value[1])
+    if kind == "comp" and value[COMP_KIND] != "generator":
+        return str(value[COMP_KIND])
     return "str" if kind == "fstr" else UNTOLD
 
 
@@ -526,14 +545,14 @@ def _only_refuses(body: tuple[Node, ...]) -> bool:
         raised = parts[0]
         if kind != "raise" or raised is None:
             return False
-        if (raised[1] if raised[0] == "call" else raised) != ("name", "NotImplementedError"):
+        if (raised[CALL_FUNC] if raised[KIND] == "call" else raised) != ("name", "NotImplementedError"):
             return False
     return True
 
 
 def _exported(value: Node) -> tuple[str, ...]:
     """The names in a list for `__all__`; `*` stands for those that are not written out."""
-    if value[0] not in {"list", "tuple"}:
+    if value[KIND] not in {"list", "tuple"}:
         return ("*",)
-    names = tuple(i[2] for i in value[1] if i[0] == "const" and len(i) == 3)
-    return names if len(names) == len(value[1]) else (*names, "*")
+    names = tuple(i[CONST_VALUE] for i in value[ITEMS] if i[KIND] == "const" and len(i) == 3)
+    return names if len(names) == len(value[ITEMS]) else (*names, "*")

@@ -14,7 +14,7 @@ from functools import cache
 
 from troth.analysis.facts.from_ast.extract import extract
 from troth.analysis.facts.from_serialized import statements, tags
-from troth.analysis.facts.from_serialized.tree import STRANGE, RefusedError
+from troth.analysis.facts.from_serialized.tree import STRANGE, UnsupportedTreeError
 from troth.analysis.facts.model import FileFacts, body_of
 
 __all__ = ["Parser", "own_parser", "plain_source", "quick_parser", "read_quickly", "same_facts"]
@@ -106,7 +106,7 @@ def read_quickly(source: bytes, parsed: Parser) -> FileFacts | None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # invalid escapes and the like are the file's own affair
             return statements.read_serialized(tree, source)
-    except (RefusedError, RecursionError):
+    except (UnsupportedTreeError, RecursionError):
         return None
 
 

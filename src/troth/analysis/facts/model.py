@@ -3,17 +3,17 @@
 Expressions and statements are kept as nested tuples whose first item says what they are:
 
     ("name", id)  ("attr", base, name, at)  ("call", func, args, keywords, at)  ("await", value, at)
-    ("const", type[, value])  ("index", base, index)  ("list" | "tuple" | "set", items)  ("dict", keys, values)
+    ("const", type[, value])  ("index", base, key)  ("list" | "tuple" | "set", items)  ("dict", keys, values)
     ("ifexp", test, body, orelse)  ("and" | "or", values)  ("not", value)  ("compare", left, ops, others)
     ("binop", left, right, is_bitor)  ("lambda", params, body, at)  ("comp", kind, parts, generators, at)
     ("yield", value)  ("yieldfrom", value)  ("star", value)  ("fstr", values)  ("walrus", name, value)
     ("parts", values)  ("slice", values)
 
-    ("expr", value)  ("assign", targets, value)  ("annassign", target, annotation, value)  ("augassign", target, value)
-    ("return", value, at)  ("if", test, body, orelse)  ("while", test, body, orelse)
+    ("expr", value[, at])  ("assign", targets, value)  ("annassign", target, annotation, value)
+    ("augassign", target, value)  ("return", value, at)  ("if", test, body, orelse)  ("while", test, body, orelse)
     ("for", is_async, target, iter, body, orelse, at)  ("with", is_async, items, body, at)
     ("try", body, handlers, orelse, final)  ("raise", value)  ("assert", test)  ("del", targets)  ("break",)
-    ("continue",)  ("import", names)  ("def", function)  ("class", class)  ("match", subject, cases)  ("scope", names)
+    ("continue",)  ("import", names)  ("def", function)  ("class", number)  ("match", subject, cases)  ("scope", names)
 
 A case of a `match` is `(class, captures, name, guard, body)`. `captures`, and the `names` of a scope, are one text with
 spaces between them. What stands in a node, and what is only a tuple beside it, is known to `facts/nodes.py`.
@@ -26,7 +26,7 @@ import marshal
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from troth.analysis.facts.checksum import opened, sealed
 
@@ -35,6 +35,10 @@ __all__ = [
     "ASYNC",
     "FACTS_VERSION",
     "GENERATOR",
+    "PARAM_ANNOTATION",
+    "PARAM_DEFAULT",
+    "PARAM_KIND",
+    "PARAM_NAME",
     "WAITS",
     "AllFacts",
     "At",
@@ -50,7 +54,7 @@ __all__ = [
     "without_places",
 ]
 
-FACTS_VERSION = 13
+FACTS_VERSION = 14
 
 Node = tuple[Any, ...]
 At = tuple[int, ...]  # four; compiled code would take a tuple of a known length apart, and put it together again
@@ -72,8 +76,12 @@ class ImportFacts(NamedTuple):
 
 
 # A parameter: name, annotation, default, kind; kind is "/", "", "*", "=" or "**" (positional only, plain, star,
-# keyword only, star star).
+# keyword only, star star). Its fields are read by these names, which compiled code replaces by their numbers.
 Param = tuple[str, Node | None, Node | None, str]
+PARAM_NAME: Final = 0
+PARAM_ANNOTATION: Final = 1
+PARAM_DEFAULT: Final = 2
+PARAM_KIND: Final = 3
 
 
 class FunctionFacts(NamedTuple):
@@ -98,6 +106,11 @@ class FunctionFacts(NamedTuple):
     # "for await" for a generator with an `await` in its items
     origins: tuple[tuple[str, str], ...]  # variables bound in one way only: "a.b()", "with a.b()", "dict"
     body: bytes
+
+    @property
+    def positional(self) -> list[str]:
+        """The names of the parameters that an argument reaches by its place, in order."""
+        return [name for name, _, _, kind in self.params if kind in {"", "/"}]
 
 
 class ClassFacts(NamedTuple):

@@ -8,6 +8,7 @@ this module.
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 
+from troth.analysis.facts.fields import CONST_TYPE, NAME_ID
 from troth.analysis.facts.model import Node
 
 __all__ = ["KINDS", "children", "of_kind", "walk", "words_of"]
@@ -46,8 +47,8 @@ def words_of(node: Node) -> Iterator[str]:
     for part in walk((node,)):
         kind = part[0]
         if kind == "name":
-            yield part[1]
-        elif kind == "attr" or (kind == "const" and part[1] == "str" and len(part) == 3):
+            yield part[NAME_ID]
+        elif kind == "attr" or (kind == "const" and part[CONST_TYPE] == "str" and len(part) == 3):
             yield part[2]
 
 

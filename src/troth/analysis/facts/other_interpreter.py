@@ -49,7 +49,7 @@ def newest_python(python: Path | None = None) -> Path | None:
     """The newest interpreter that is newer than this one; None where there is none."""
     interpreters: dict[tuple[int, int], Path] = {}
     for version, path in _candidates(python):
-        if version > sys.version_info[:2] and version not in interpreters and path.is_file():
+        if version > sys.version_info[:2] and version not in interpreters and _is_there(path):
             interpreters[version] = path
     return interpreters[max(interpreters)] if interpreters else None
 
@@ -65,14 +65,27 @@ def _candidates(python: Path | None) -> Iterator[tuple[tuple[int, int], Path]]:
         on_path = shutil.which(f"python3.{minor}")
         if on_path is not None and ".pyenv/shims" not in on_path:  # a shim may refuse
             yield (3, minor), Path(on_path)
-    roots = [Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser() / "versions"]
-    roots.append(Path(os.environ.get("UV_PYTHON_INSTALL_DIR", "~/.local/share/uv/python")).expanduser())
-    for root in roots:
-        for folder in sorted(root.glob("*3.*")) if root.is_dir() else ():
+    for variable, usual in (("PYENV_ROOT", "~/.pyenv"), ("UV_PYTHON_INSTALL_DIR", "~/.local/share/uv/python")):
+        for folder in _folders_in(os.environ.get(variable, usual), "versions" if variable == "PYENV_ROOT" else ""):
             version = re.search(r"(?:^|-)3\.(\d+)", folder.name)
             if version is not None:
                 minor = int(version[1])
                 yield (3, minor), folder / "bin" / f"python3.{minor}"
+
+
+def _folders_in(root: str, below: str) -> list[Path]:
+    """The interpreters that a tool has installed there; none where there is no home, or nobody may look."""
+    try:
+        return sorted((Path(root).expanduser() / below).glob("*3.*"))
+    except (OSError, RuntimeError):
+        return []
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # in a folder that nobody may look into
+        return False
 
 
 def _text(path: Path) -> str:

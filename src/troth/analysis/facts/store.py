@@ -27,7 +27,7 @@ __all__ = ["Base", "Kept", "Stamp", "load", "replaced", "save", "stamp", "stamp_
 Stamp = tuple[int, int]  # when it was changed, and how long it is
 _BASE = "facts.bin"
 _SINCE = "since.bin"
-_FORMAT = 2  # of these two files
+_FORMAT = 4  # of these two files
 _LENGTH = 8  # bytes of the number at the end of a base: how long its list of contents is
 _Stored = FileFacts | bytes | Problem
 

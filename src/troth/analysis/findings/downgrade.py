@@ -3,7 +3,8 @@
 A call that is lost is lost once or a few times. Where one definition, or one file, has a crowd of findings, and the
 project lives with it, something may not have been understood: a decorator, a metaclass, a base class that awaits in its
 own way. Such findings are told all the same, but no longer called certain, and their fixes wait to be asked for; not
-those of a call of an `async def` that no decorator, metaclass or unknown base can have changed.
+those of a call of an `async def` that no decorator, metaclass or unknown base can have changed. Where the result of
+such a call is used as well, the finding stays certain: whoever converted a file by machine has left many.
 """
 
 from collections import Counter
@@ -18,6 +19,9 @@ _CROWD = 8  # a change of color that left its callers behind leaves fewer, mostl
 # Of these every finding of a project has mostly the same cause: a base class that awaits in its own way.
 _OF_ONE_CAUSE = frozenset({"TR404", "TR408"})
 
+# The value of the call is held, tested, compared, used or shown, which no pattern makes right.
+_USED = frozenset({"TR102", "TR104", "TR105", "TR106", "TR107"})
+
 
 def without_crowds(findings: Sequence[Finding]) -> list[Finding]:
     """The findings, none of which is certain if it is one of a crowd."""
@@ -25,8 +29,12 @@ def without_crowds(findings: Sequence[Finding]) -> list[Finding]:
     result: list[Finding] = []
     for finding in findings:
         crowd = max((counted[cause] for cause in _causes(finding)), default=0)
-        result.append(_doubted(finding, crowd) if crowd >= _CROWD else finding)
+        result.append(_doubted(finding, crowd) if crowd >= _CROWD and not _is_beyond_doubt(finding) else finding)
     return result
+
+
+def _is_beyond_doubt(finding: Finding) -> bool:
+    return finding.code in _USED and finding.is_resolved
 
 
 def _causes(finding: Finding) -> list[tuple[object, ...]]:

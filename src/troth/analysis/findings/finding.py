@@ -61,7 +61,10 @@ class Finding(NamedTuple):
     """What one rule says about one place.
 
     `symbol` is the qualified name of the function or class around it, and `subject` the thing it is about (mostly the
-    callee as written); together with `code` they make the finding recognisable after lines have moved.
+    callee as written); together with `code` they make the finding recognisable after lines have moved. `kind` is the
+    kind of waiting, where a comment for another linter may mean that one alone. Findings of one `cause`, where there
+    is one, are one problem at several places. `repair` says how this place is repaired where it is not as its rule
+    says. `is_resolved` says that it is about an `async def` of the project that nothing has changed.
     """
 
     code: str
@@ -73,6 +76,10 @@ class Finding(NamedTuple):
     fix: Fix | None = None
     symbol: str = ""
     subject: str = ""
+    kind: str = ""
+    cause: str = ""
+    repair: str = ""
+    is_resolved: bool = False
 
     @property
     def paths(self) -> set[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
+from troth.analysis.findings.phrases import with_article
 from troth.analysis.rules._syntax_position import standing
 from troth.analysis.semantics.resolve import library
 from troth.analysis.semantics.resolve.library import LibraryClass
@@ -34,7 +35,7 @@ class Mistaken(NamedTuple):
 
     def words(self) -> str:
         """One sentence, for the user."""
-        return f"the await is there now; `{self.use}` takes it for a dict, and it is a `{self.cls.name}`"
+        return f"the await is there now; `{self.use}` takes it for a dict, and it is {with_article(self.cls.name)}"
 
 
 def mistaken(program: Program, applied: Iterable[Finding]) -> list[Mistaken]:

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
     from troth.analysis.findings import Finding
 
-__all__ = ["Mark", "caused", "mark", "new", "suspects"]
+__all__ = ["CauseMark", "caused", "mark", "new", "suspects"]
 
 # What is awaited for nothing is no loss of a call, and the aftermath family speaks of nothing else.
 _NO_DAMAGE = ("TR3", "TR8")
 
 
-class Mark(NamedTuple):
+class CauseMark(NamedTuple):
     """What a finding is about, wherever its line has moved to."""
 
     code: str
@@ -29,9 +29,9 @@ class Mark(NamedTuple):
     subject: str
 
 
-def mark(finding: Finding) -> Mark:
+def mark(finding: Finding) -> CauseMark:
     """The mark of a finding."""
-    return Mark(finding.code, finding.span.path, finding.symbol, finding.subject)
+    return CauseMark(finding.code, finding.span.path, finding.symbol, finding.subject)
 
 
 def new(before: Iterable[Finding], after: Iterable[Finding]) -> tuple[Finding, ...]:

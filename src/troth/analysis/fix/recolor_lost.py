@@ -15,7 +15,7 @@ from troth.analysis.findings import Fix
 from troth.analysis.fix.proposal import proposals
 from troth.analysis.recolor.check_plan import awaiting_lost, not_in, rewritten
 from troth.analysis.recolor.decisions import TOP, Answer, Decisions
-from troth.analysis.recolor.project.workspace import Subject, Workspace, read_workspace
+from troth.analysis.recolor.project.workspace import RecolorWorkspace, Subject, read_workspace
 from troth.analysis.recolor.reach.boundary import Boundary, is_start
 from troth.analysis.recolor.reach.runner import usual_runner
 from troth.analysis.recolor.recolor import marking_of
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from troth.analysis.semantics import Program
     from troth.analysis.semantics.symbols import Function
 
-__all__ = ["Recolored", "Way", "recolor_lost", "ways"]
+__all__ = ["RecolorProposal", "Recolored", "recolor_lost", "ways"]
 
 _ROUNDS = 8  # boundaries that open one after the other while callers follow
 _SLOTS = ("property", "cached_property", "setter", "deleter")
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class RecolorProposal:
     """A plain function that loses calls, and the change of color that would repair it.
 
     `obstacle` says what stands in the way, empty where nothing does. `is_slot` says that Python itself calls it.
@@ -61,6 +61,16 @@ class Way:
         function = self.proposal.function
         return (function.name.startswith("__") and function.name.endswith("__")) or function.decorated_with(*_SLOTS)
 
+    @property
+    def other_way(self) -> str:
+        """What else can be done where Python itself calls the function."""
+        function = self.proposal.function
+        if function.decorated_with(*_SLOTS):
+            return f"make it a method (`troth recolor {self.proposal.target} --to async --properties`)"
+        if function.name in {"__init__", "__new__", "__post_init__"}:
+            return "make the object in an async function, which awaits the call"
+        return "move the call to an async function that uses the object"
+
 
 @dataclass(frozen=True, slots=True)
 class Recolored:
@@ -68,7 +78,7 @@ class Recolored:
 
     changes: tuple[Change, ...]
     awaited: tuple[Finding, ...]
-    left: tuple[Way, ...]
+    left: tuple[RecolorProposal, ...]
 
 
 def ways(
@@ -77,7 +87,7 @@ def ways(
     findings: Iterable[Finding],
     overlay: Mapping[str, bytes],
     runner: str | None = None,
-) -> list[Way]:
+) -> list[RecolorProposal]:
     """For each plain function that loses calls, the change of color that would go through, or what is in its way."""
     proposed = proposals(program, findings)
     if not proposed:
@@ -103,7 +113,7 @@ def recolor_lost(
     texts = dict(overlay)
     before = look(texts)
     awaited: list[Finding] = []
-    refused: list[Way] = []
+    refused: list[RecolorProposal] = []
     for proposal in proposals(program, findings):
         names = frozenset({proposal.function.name})
         workspace = read_workspace(project, partial(_subject, names), overlay=texts)
@@ -119,12 +129,12 @@ def recolor_lost(
             continue
         after = look({**texts, **{change.path: change.after for change in changes}})
         if way.plan is not None and not way.obstacle:
-            changes, lost = awaiting_lost(way.plan, changes, before, after)
+            changes, lost = awaiting_lost(way.plan, changes, after)
             after = look({**texts, **{change.path: change.after for change in changes}}) if lost else after
         if fresh := not_in(before, after):
             finding = fresh[0]
             refused.append(
-                Way(
+                RecolorProposal(
                     proposal, None, f"with it, {finding.code} would be found at {finding.span.path}:{finding.span.line}"
                 )
             )
@@ -141,11 +151,11 @@ def _subject(names: frozenset[str], _program: Program) -> Subject:
     return Subject(names, {})
 
 
-def _way(workspace: Workspace, proposal: Proposal, runner: str | None) -> Way:
+def _way(workspace: RecolorWorkspace, proposal: Proposal, runner: str | None) -> RecolorProposal:
     """The plan for the function with all its callers; a loop is started where the program itself starts."""
     function = _same(workspace, proposal.function)
     if function is None:
-        return Way(proposal, None, "it cannot be found")
+        return RecolorProposal(proposal, None, "it cannot be found")
     answers: dict[str, Answer] = {}
     plan = _plan(workspace, proposal, function, answers, runner)
     for _ in range(_ROUNDS):
@@ -156,19 +166,23 @@ def _way(workspace: Workspace, proposal: Proposal, runner: str | None) -> Way:
         plan = _plan(workspace, proposal, function, answers, runner)
     unknown = [site for site in plan.unknown if site.tree.view.kind in {"code", "notebook"}]
     if plan.unable:
-        return Way(proposal, plan, f"`{plan.unable[0].function.name}` {plan.unable[0].why}")
+        return RecolorProposal(proposal, plan, f"`{plan.unable[0].function.name}` {plan.unable[0].why}")
     if plan.problems:
         first = plan.problems[0]
-        return Way(proposal, plan, f"{first.path}:{first.line}: {first.why}")
+        return RecolorProposal(proposal, plan, f"{first.path}:{first.line}: {first.why}")
     if unknown:
-        return Way(
-            proposal, plan, f"{unknown[0].path}:{unknown[0].line}: nobody can tell whose `{unknown[0].name}` it is"
+        return RecolorProposal(
+            proposal, plan, f"{unknown[0].path}:{unknown[0].line}: it is unclear whose `{unknown[0].name}` it is"
         )
-    return Way(proposal, plan, "", tuple(sorted(answers)))
+    return RecolorProposal(proposal, plan, "", tuple(sorted(answers)))
 
 
 def _plan(
-    workspace: Workspace, proposal: Proposal, function: Function, answers: Mapping[str, Answer], runner: str | None
+    workspace: RecolorWorkspace,
+    proposal: Proposal,
+    function: Function,
+    answers: Mapping[str, Answer],
+    runner: str | None,
 ) -> Plan:
     return plan_async(
         workspace,
@@ -181,7 +195,7 @@ def _plan(
     )
 
 
-def _starts(workspace: Workspace, plan: Plan, runner: str | None) -> Iterable[tuple[str, Answer]]:
+def _starts(workspace: RecolorWorkspace, plan: Plan, runner: str | None) -> Iterable[tuple[str, Answer]]:
     """Where a loop may be started: under `if __name__ == "__main__"`; with a runner, wherever a caller stays plain."""
     for problem in plan.problems:
         for line in problem.settled_by:
@@ -194,7 +208,7 @@ def _starts(workspace: Workspace, plan: Plan, runner: str | None) -> Iterable[tu
 
 
 def _run_in_place(
-    workspace: Workspace,
+    workspace: RecolorWorkspace,
     project: Project,
     proposal: Proposal,
     findings: Sequence[Finding],
@@ -227,7 +241,7 @@ def _run_in_place(
     return rewritten(project.root, [edit for edit in edits if edit is not None], texts), tuple(repaired)
 
 
-def _same(workspace: Workspace, function: Function) -> Function | None:
+def _same(workspace: RecolorWorkspace, function: Function) -> Function | None:
     """The function in the program of the workspace, which may have other texts."""
     path = function.module.path
     if path not in workspace.program.paths:

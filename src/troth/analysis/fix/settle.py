@@ -1,8 +1,20 @@
 """Apply fixes until nothing is left to do, without touching a file.
 
 Each round looks at the whole program as it would be after the round before, so that a fix never rests on text that is
-gone. A fix is taken back and named if its result does not parse, if it never comes to an end, or if a finding is there
-afterwards that was not there before and that it has caused; none of these ever reaches a file.
+gone. Of fixes that change the same text, one is applied and the others wait for the next round, where their findings
+may be gone. The rounds end when no wanted fix is left.
+
+A fix is taken back and named if
+
+- its result does not parse: the round applies its fixes one by one and leaves out those that break a file;
+- it never comes to an end: after twenty rounds something is still being repaired, so two fixes undo each other;
+- it does damage: a finding is there afterwards that was not there before and that a repair has caused (`caused.py`).
+  What a repair only brings to light is no damage: an awaited call has a result, and mistakes with it become visible.
+
+In the last two cases all rounds begin again without the fix. Which fix has done the damage is found by leaving out
+the likeliest ones, first one at a time, then those of the same function, of the same file, and all: the first group
+without which there is less damage is barred. After a dozen such attempts nothing is applied at all. None of these
+tries ever reaches a file; the caller writes what is returned.
 """
 
 from collections import Counter
@@ -14,7 +26,7 @@ from typing import NamedTuple
 from troth.analysis.edits.apply import apply, compatible
 from troth.analysis.edits.write import Change
 from troth.analysis.findings import Edit, Finding, Fix
-from troth.analysis.fix.caused import Mark, caused, mark, new, suspects
+from troth.analysis.fix.caused import CauseMark, caused, mark, new, suspects
 from troth.analysis.source.encoding import decode
 from troth.analysis.source.syntax import problem_in
 
@@ -31,7 +43,7 @@ Look = Callable[[Mapping[str, bytes]], Sequence[Finding]]
 class _Key(NamedTuple):
     """Which repair it is, however often the same is found in one function: the text of its line tells them apart."""
 
-    mark: Mark
+    mark: CauseMark
     title: str
     line: str
 
@@ -254,7 +266,11 @@ def _apply_all(files: Mapping[str, bytes], fixes: list[Fix]) -> tuple[dict[str, 
     problems: list[str] = []
     for path, edits in by_path.items():
         source = decode(files[path], path)
-        result[path] = source.encode(apply(source.text, edits))
+        try:
+            result[path] = source.encode(apply(source.text, edits))
+        except UnicodeError:
+            problems.append(f"`{path}` is written in {source.encoding}, which cannot say what it would become")
+            continue
         if problem := problem_in(path, result[path]):
             problems.append(problem)
     return result, problems

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from troth.analysis.incremental.dependencies import Table, Tally, Words
+from troth.analysis.incremental.dependencies import Tally, TrackedTable, Words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -59,7 +59,7 @@ def noted(holders: Holders, reads: Reads) -> None:
             dict.update(tally, counts)
             setattr(holder, name, tally)
         elif isinstance(counts, dict):
-            setattr(holder, name, Table(reads, kind, counts))
+            setattr(holder, name, TrackedTable(reads, kind, counts))
         else:
             setattr(holder, name, Words(reads, kind, counts))
 

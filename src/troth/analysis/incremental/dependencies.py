@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-__all__ = ["EVERYTHING", "Answered", "Answers", "Note", "Readers", "Reads", "Table", "Tally", "Words"]
+__all__ = ["EVERYTHING", "Answered", "Answers", "Note", "Readers", "Reads", "Tally", "TrackedTable", "Words"]
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -33,7 +33,7 @@ class Note:
     """Something that is read, by what it is: a name in a module, or what all files together say under a name.
 
     There is one note for each, so that the log is put in order by identity: what is read often is hashed often, and
-    the hash of a tuple is worked out anew each time.
+    the hash of a tuple is worked out again each time.
     """
 
     __slots__ = ("what",)
@@ -63,13 +63,13 @@ class Reads:
     def __init__(self) -> None:
         self.log: list[object] = []
         self.answered: dict[Answered, None] = {}  # all kept answers, in their order
-        self.of_file: dict[str, list[tuple[object, ...]]] = {}  # for each file, once or several times; sets are large
+        self.of_file: dict[object, list[tuple[object, ...]]] = {}  # for each, once or several times
         self.begun: list[tuple[int, int]] = [(0, 0)]  # for whose sake reading goes on: a number, and where it began
         self._epochs = 0
 
     @contextmanager
-    def for_file(self, path: str) -> Iterator[None]:
-        """All that is read inside is read for the sake of that file."""
+    def for_file(self, path: object) -> Iterator[None]:
+        """All that is read inside is read for the sake of that file, or of one function of it: its path and number."""
         start = len(self.log)
         with self.aside():
             try:
@@ -94,7 +94,7 @@ class Reads:
         self.answered.clear()
         self.of_file.clear()
 
-    def readers(self, bits: Mapping[str, int]) -> Readers:
+    def readers(self, bits: Mapping[Any, int]) -> Readers:
         """Everything that was read, except kept answers, with the bits of the files that came to it."""
         masks: dict[object, int] = {}
         look = masks.get
@@ -235,7 +235,7 @@ class Tally(Counter[K]):
         return dict.get(self, key, default)
 
 
-class Table(dict[K, V]):
+class TrackedTable(dict[K, V]):
     """What all files together say under a name: a dict that notes which names are asked for."""
 
     __slots__ = ("_append", "_kind")

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
     from troth.analysis.facts.model import FileFacts
 
-__all__ = ["Tables"]
+__all__ = ["SavedTables"]
 
 _SHORTEST = 3  # letters; what is shorter stands everywhere
 _MANY = 25  # files; reading more of them again takes as long as counting anew
 
 
-class Tables:
+class SavedTables:
     """The tables of then. `since` has the files that changed, by their number: what they said then, and say now."""
 
     def __init__(

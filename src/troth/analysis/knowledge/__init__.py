@@ -6,15 +6,26 @@ spawns, which slot wants which color. The tables are written by `python -m tools
 themselves; nothing is read before it is asked for.
 """
 
-from troth.analysis.knowledge.library import Attributes, Class, Library, Module, Role, Roles, Sig, Word, bundled, load
+from troth.analysis.knowledge.library import (
+    Attributes,
+    ClassEntry,
+    Library,
+    ModuleEntry,
+    Role,
+    Roles,
+    Sig,
+    Word,
+    bundled,
+    load,
+)
 from troth.analysis.knowledge.lookup import Found, Tables, bases, class_, find, fulfilled, is_only_async, method
 
 __all__ = [
     "Attributes",
-    "Class",
+    "ClassEntry",
     "Found",
     "Library",
-    "Module",
+    "ModuleEntry",
     "Role",
     "Roles",
     "Sig",

@@ -7,6 +7,8 @@
 - `[type_arguments]`: an attribute of a generic class whose type stands in the brackets, and in which place there.
 - `[parameters]`: what a parameter without a type stands for in an `async def` of a file that imports the library.
 - `[pairs]`: a class that gives two objects when it is called.
+- `[results]`: a method that the tables leave out, and the class of the objects it gives.
+- `[types]`: a name that stands for a type, which the tables leave out, and the annotation that it stands for.
 """
 
 import tomllib
@@ -21,12 +23,16 @@ _FOLDER = Path(__file__).with_name("corrections")
 
 
 class Edition(NamedTuple):
-    """The distribution that the tables know from that version on, and what others have as plain functions."""
+    """The distribution that the tables know from that version on, and what others have as plain functions.
+
+    Nothing of the tables holds for the others where `sync` has a star. Whoever calls one of `calls` has an older one.
+    """
 
     name: str
     since: int
     others: tuple[str, ...]
     sync: frozenset[str]
+    calls: frozenset[str] = frozenset()
 
 
 class Correction(NamedTuple):
@@ -36,6 +42,8 @@ class Correction(NamedTuple):
     type_arguments: Mapping[str, int] = {}
     parameters: Mapping[str, str] = {}
     pairs: Mapping[str, tuple[str, ...]] = {}
+    results: Mapping[str, str] = {}
+    types: Mapping[str, str] = {}
 
 
 _NOTHING = Correction()
@@ -60,8 +68,16 @@ def _read(top: str) -> Correction:
     return Correction(
         None
         if edition is None
-        else Edition(edition["name"], edition["since"], tuple(edition["others"]), frozenset(edition["sync"])),
+        else Edition(
+            edition["name"],
+            edition["since"],
+            tuple(edition["others"]),
+            frozenset(edition["sync"]),
+            frozenset(edition.get("calls", ())),
+        ),
         data.get("type_arguments", {}),
         data.get("parameters", {}),
         {name: tuple(pair) for name, pair in data.get("pairs", {}).items()},
+        data.get("results", {}),
+        data.get("types", {}),
     )

@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, TypeAlias, TypedDict
 
-__all__ = ["Attributes", "Class", "Library", "Module", "Role", "Roles", "Sig", "Word", "bundled", "load"]
+__all__ = ["Attributes", "ClassEntry", "Library", "ModuleEntry", "Role", "Roles", "Sig", "Word", "bundled", "load"]
 
 Role = Literal["consumes", "coroutine_function", "plain_function", "either"]
 Roles: TypeAlias = dict[str, Role]
@@ -54,7 +54,7 @@ Word = Literal["p", "c", "e", "m", "t", "s", "r", "o"]
 """
 
 
-class Class(TypedDict, total=False):
+class ClassEntry(TypedDict, total=False):
     """One class. A nested one is named `Outer.Inner`."""
 
     b: list[str]
@@ -67,11 +67,11 @@ class Class(TypedDict, total=False):
     """1: nothing about it is async; its methods were left out and all of them are plain."""
 
 
-class Module(TypedDict, total=False):
+class ModuleEntry(TypedDict, total=False):
     """One module. Absent keys are empty."""
 
     f: dict[str, Sig]
-    c: dict[str, Class]
+    c: dict[str, ClassEntry]
     x: dict[str, str]
     """Re-exports: the name here, and the fully qualified name of the class, function or module it stands for."""
     v: Attributes
@@ -87,16 +87,16 @@ class Library:
     name: str
     source: tuple[str, ...]
     """What it was read from: `aiohttp 3.14.5`."""
-    modules: dict[str, Module | str]
+    modules: dict[str, ModuleEntry | str]
     """By their names; one that nobody has asked for yet as its line of JSON."""
     words: dict[str, str] = field(default_factory=dict)
     """The words that mean the same, separated by spaces, by the letters of all that they mean."""
 
-    def module(self, home: str) -> Module | None:
+    def module(self, home: str) -> ModuleEntry | None:
         """What is known of one module; None where nothing is."""
         module = self.modules.get(home)
         if isinstance(module, str):
-            parsed: Module = json.loads(module)
+            parsed: ModuleEntry = json.loads(module)
             self.modules[home] = module = parsed
         return module
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from troth.analysis.knowledge.library import Class, Library, Module, Sig, load
+from troth.analysis.knowledge.library import ClassEntry, Library, ModuleEntry, Sig, load
 
 __all__ = ["PLAIN_TWINS", "Found", "Tables", "bases", "class_", "find", "fulfilled", "is_only_async", "method"]
 
@@ -34,7 +34,7 @@ class Tables:
     """The tables that `load` gives, seen as one world."""
 
     load: Callable[[str], Library | None]
-    _lineages: dict[str, tuple[tuple[str, Class], ...]] = field(default_factory=dict)
+    _lineages: dict[str, tuple[tuple[str, ClassEntry], ...]] = field(default_factory=dict)
     _packages: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def find(self, dotted: str) -> Found | None:
@@ -64,7 +64,7 @@ class Tables:
             packages = self._packages[library.name] = frozenset(around) - library.modules.keys()
         return Found("module", dotted) if dotted in packages else None
 
-    def _in_module(self, home: str, module: Module, parts: list[str]) -> Found | None:
+    def _in_module(self, home: str, module: ModuleEntry, parts: list[str]) -> Found | None:
         name = ".".join(parts)
         full = f"{home}.{name}"
         if (sig := module.get("f", {}).get(name)) is not None:
@@ -106,7 +106,7 @@ class Tables:
         for owner, _ in self._lineage(class_name):
             yield owner
 
-    def _lineage(self, class_name: str) -> tuple[tuple[str, Class], ...]:
+    def _lineage(self, class_name: str) -> tuple[tuple[str, ClassEntry], ...]:
         # Depth first and left to right, where a class met twice counts at its last place: in a diamond the branches
         # come before what they share, as in Python's own order.
         if class_name not in self._lineages:
@@ -115,7 +115,7 @@ class Tables:
             self._lineages[class_name] = tuple(pair for place, pair in enumerate(met) if last[pair[0]] == place)
         return self._lineages[class_name]
 
-    def _preorder(self, class_name: str, above: frozenset[str]) -> Iterator[tuple[str, Class]]:
+    def _preorder(self, class_name: str, above: frozenset[str]) -> Iterator[tuple[str, ClassEntry]]:
         resolved = self.find(class_name)
         if resolved is None or resolved.kind != "class" or resolved.name in above:
             return
@@ -124,7 +124,7 @@ class Tables:
         for base in entry.get("b", []):
             yield from self._preorder(base, above | {resolved.name})
 
-    def class_(self, full: str) -> Class:
+    def class_(self, full: str) -> ClassEntry:
         """The entry of a class that `find` has found."""
         library = self.load(full.partition(".")[0])
         assert library is not None

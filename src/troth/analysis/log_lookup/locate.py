@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from troth.analysis.findings import Finding
-from troth.analysis.log_lookup.mentions import Mention
-from troth.analysis.log_lookup.sites import Site, calls_of, definitions_of
+from troth.analysis.log_lookup.mentions import LoggedCall
+from troth.analysis.log_lookup.sites import LoggedSite, calls_of, definitions_of
 from troth.analysis.source.lines import Lines
 
 __all__ = ["Located", "locate"]
@@ -19,14 +19,14 @@ class Located:
     are the places that call something of the name, given where there is no finding; `definitions` are the function.
     """
 
-    mention: Mention
-    born: Site | None
-    definitions: tuple[Site, ...]
+    mention: LoggedCall
+    born: LoggedSite | None
+    definitions: tuple[LoggedSite, ...]
     findings: tuple[Finding, ...]
-    calls: tuple[Site, ...]
+    calls: tuple[LoggedSite, ...]
 
 
-def locate(mention: Mention, findings: Sequence[Finding], files: Sequence[str], lines: Lines) -> Located:
+def locate(mention: LoggedCall, findings: Sequence[Finding], files: Sequence[str], lines: Lines) -> Located:
     """Look for the call behind `mention`; `findings` are those of the whole project."""
     definitions = definitions_of(mention.name, files, lines)
     places = {(site.path, site.line) for site in definitions}
@@ -49,13 +49,13 @@ def locate(mention: Mention, findings: Sequence[Finding], files: Sequence[str], 
     )
 
 
-def _holds(finding: Finding, tasks: Sequence[Site]) -> bool:
+def _holds(finding: Finding, tasks: Sequence[LoggedSite]) -> bool:
     """Whether a finding is about one of the places where such a task is made."""
     span = finding.span
     return any(site.path == span.path and span.line <= site.line <= span.end_line for site in tasks)
 
 
-def _born(mention: Mention, files: Sequence[str]) -> Site | None:
+def _born(mention: LoggedCall, files: Sequence[str]) -> LoggedSite | None:
     """The place that the log names, if it is in the project; a log from elsewhere has other folders above."""
     if not mention.is_birth or mention.file is None or mention.line is None:
         return None
@@ -63,4 +63,4 @@ def _born(mention: Mention, files: Sequence[str]) -> Site | None:
     matching = [path for path in files if file == path or file.endswith(f"/{path}")]
     if not matching:
         return None
-    return Site(max(matching, key=len), mention.line, "")
+    return LoggedSite(max(matching, key=len), mention.line, "")

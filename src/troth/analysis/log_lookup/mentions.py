@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Kind", "Mention", "mentions"]
+__all__ = ["Kind", "LoggedCall", "mentions"]
 
 Kind = Literal["never awaited", "destroyed pending", "exception lost"]
 
@@ -32,7 +32,7 @@ _KINDS: dict[object, Kind] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Mention:
+class LoggedCall:
     """One lost call: what became of it, whose coroutine it was, and a place if the log names one.
 
     `is_birth` says that the place is where the coroutine was made; otherwise it is only where Python noticed.
@@ -46,21 +46,21 @@ class Mention:
     times: int = 1
 
 
-def mentions(lines: Iterable[str]) -> list[Mention]:
+def mentions(lines: Iterable[str]) -> list[LoggedCall]:
     """All lost calls that a log mentions, each once, in the order of their first mention."""
-    merged: dict[tuple[Kind, str, str | None, int | None], Mention] = {}
+    merged: dict[tuple[Kind, str, str | None, int | None], LoggedCall] = {}
     for mention in _raw(lines):
         key = (mention.kind, mention.name, mention.file, mention.line)
         before = merged.get(key)
         times = mention.times + (before.times if before else 0)
-        merged[key] = Mention(mention.kind, mention.name, mention.file, mention.line, mention.is_birth, times)
+        merged[key] = LoggedCall(mention.kind, mention.name, mention.file, mention.line, mention.is_birth, times)
     return list(merged.values())
 
 
-def _raw(lines: Iterable[str]) -> Iterable[Mention]:
+def _raw(lines: Iterable[str]) -> Iterable[LoggedCall]:
     waiting: Kind | None = None  # asyncio names the task on the line after its complaint
     born: list[tuple[str, int]] | None = None  # with tracemalloc, Python tells where the coroutine was made
-    pending: Mention | None = None
+    pending: LoggedCall | None = None
     for line in lines:
         if born is not None:
             if place := _BORN.match(line):
@@ -82,27 +82,27 @@ def _raw(lines: Iterable[str]) -> Iterable[Mention]:
                 yield pending
             place = _WARNED_AT.search(line)
             file, number = (place["file"], int(place["line"])) if place else (None, None)
-            pending = Mention("never awaited", match["name"], file, number)
+            pending = LoggedCall("never awaited", match["name"], file, number)
             continue
         if _DESTROYED in line or _UNRETRIEVED in line:
             waiting = "destroyed pending" if _DESTROYED in line else "exception lost"
         if waiting is not None and (coro := _CORO.search(line) or _BARE_CORO.search(line)):
             places = coro.groupdict()
             number = int(places["line"]) if places.get("line") else None
-            yield Mention(waiting, coro["name"], places.get("file"), number)
+            yield LoggedCall(waiting, coro["name"], places.get("file"), number)
             waiting = None
     if pending is not None:
         yield _with_birth(pending, born or [])
 
 
-def _with_birth(mention: Mention, born: list[tuple[str, int]]) -> Mention:
+def _with_birth(mention: LoggedCall, born: list[tuple[str, int]]) -> LoggedCall:
     if not born:
         return mention
     file, line = born[-1]
-    return Mention(mention.kind, mention.name, file, line, is_birth=True)
+    return LoggedCall(mention.kind, mention.name, file, line, is_birth=True)
 
 
-def _of_guard(line: str) -> Mention | None:
+def _of_guard(line: str) -> LoggedCall | None:
     """What `troth.guard` writes: a JSON object on a line of its own, or a sentence that says where it was made."""
     text = line.strip()
     if text.startswith("{"):
@@ -117,11 +117,11 @@ def _of_guard(line: str) -> Mention | None:
     )
     for kind, pattern in sentences:
         if match := pattern.search(text):
-            return Mention(kind, match["name"], origin["file"], int(origin["line"]), is_birth=True)
+            return LoggedCall(kind, match["name"], origin["file"], int(origin["line"]), is_birth=True)
     return None
 
 
-def _of_object(text: str) -> Mention | None:
+def _of_object(text: str) -> LoggedCall | None:
     if '"kind"' not in text:
         return None
     import json
@@ -135,5 +135,5 @@ def _of_object(text: str) -> Mention | None:
     if kind is None or not isinstance(name, str):
         return None
     if isinstance(file, str) and file and isinstance(line, int):
-        return Mention(kind, name, file, line, is_birth=True)
-    return Mention(kind, name)
+        return LoggedCall(kind, name, file, line, is_birth=True)
+    return LoggedCall(kind, name)

@@ -9,14 +9,14 @@ from typing import Literal
 from troth.analysis.source.lines import Lines
 from troth.analysis.source.tree import tree_of
 
-__all__ = ["Site", "Use", "calls_of", "definitions_of"]
+__all__ = ["LoggedSite", "Use", "calls_of", "definitions_of"]
 
 Use = Literal["dropped", "kept", "task", "awaited"]
 _SPAWNERS = frozenset({"create_task", "ensure_future", "start_soon", "run_coroutine_threadsafe", "spawn", "gather"})
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class LoggedSite:
     """A place in a file, and how the value of the call there is used; `symbol` is the function around it."""
 
     path: str
@@ -25,19 +25,19 @@ class Site:
     use: Use | None = None
 
 
-def definitions_of(name: str, files: Sequence[str], lines: Lines) -> list[Site]:
+def definitions_of(name: str, files: Sequence[str], lines: Lines) -> list[LoggedSite]:
     """Where functions of this qualified name are defined; where its last part alone is known, all of that name."""
     parts = _plain(name)
     sites = []
     for path, tree in _trees(parts[-1], rb"def\s+", files, lines):
         for node, outer in _walk(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == parts[-1]:
-                sites.append(Site(path, node.lineno, f"{outer}.{node.name}" if outer else node.name))
+                sites.append(LoggedSite(path, node.lineno, f"{outer}.{node.name}" if outer else node.name))
     exact = [site for site in sites if site.symbol.split(".")[-len(parts) :] == parts]
     return exact or sites
 
 
-def calls_of(name: str, files: Sequence[str], lines: Lines) -> list[Site]:
+def calls_of(name: str, files: Sequence[str], lines: Lines) -> list[LoggedSite]:
     """Where something of this name is called; those that look lost come first."""
     last = _plain(name)[-1]
     sites = []
@@ -46,7 +46,7 @@ def calls_of(name: str, files: Sequence[str], lines: Lines) -> list[Site]:
         for node, outer in _walk(tree):
             _note_use(node, uses)
             if isinstance(node, ast.Call) and _called(node) == last:
-                sites.append(Site(path, node.lineno, outer, uses.get(id(node), "kept")))
+                sites.append(LoggedSite(path, node.lineno, outer, uses.get(id(node), "kept")))
     order: dict[Use | None, int] = {"dropped": 0, "task": 1, "kept": 2, "awaited": 3, None: 4}
     return sorted(sites, key=lambda site: (order[site.use], site.path, site.line))
 

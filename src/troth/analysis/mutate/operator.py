@@ -5,14 +5,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from troth.analysis.mutate.mutant import Mutant
-from troth.analysis.mutate.source.module import Module
-from troth.analysis.mutate.source.project import Project
+from troth.analysis.mutate.source.module import SourceModule
+from troth.analysis.mutate.source.project import MutatedProject
 
-__all__ = ["Case", "Kind", "Operator"]
+__all__ = ["Operator", "OperatorCase", "OperatorKind"]
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class OperatorCase:
     """A program and what the operator makes of it; `after` is None where it must leave the program alone."""
 
     name: str
@@ -22,7 +22,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class OperatorKind:
     """The findings of one tool that are about this mismatch: by code, or by what the message speaks of.
 
     `never` wins over both: a linter that answers a lost `await` with "drop the async" has not seen it.
@@ -53,8 +53,8 @@ class Operator:
     name: str
     summary: str
     shapes: tuple[str, ...]
-    find: Callable[[Module, Project], Iterable[Mutant]]
-    kinds: Mapping[str, Kind]
+    find: Callable[[SourceModule, MutatedProject], Iterable[Mutant]]
+    kinds: Mapping[str, OperatorKind]
     cures: Mapping[str, str]
     needs: Mapping[str, str]
-    cases: tuple[Case, ...]
+    cases: tuple[OperatorCase, ...]

@@ -9,21 +9,21 @@ from troth.analysis.mutate.operator import Operator
 from troth.analysis.mutate.operators import all_operators
 from troth.analysis.mutate.select import candidates, select
 from troth.analysis.mutate.source.discover import Layout, find_root, lay_out
-from troth.analysis.mutate.source.project import Project, read_project
+from troth.analysis.mutate.source.project import MutatedProject, read_project
 from troth.errors import MisuseError
 
-__all__ = ["Plan", "make_plan"]
+__all__ = ["MutationPlan", "make_plan"]
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class MutationPlan:
     """What is going to be planted where. `possible` counts all places there were to choose from.
 
     `left_out` says of each file that cannot be read or parsed why.
     """
 
     layout: Layout
-    project: Project
+    project: MutatedProject
     operators: Mapping[str, Operator]
     mutants: tuple[Mutant, ...]
     left_out: Mapping[str, str]
@@ -40,7 +40,7 @@ def make_plan(
     seed: int,
     root: Path | None = None,
     with_tests: bool = False,
-) -> Plan:
+) -> MutationPlan:
     """Choose the mutants; nothing is copied or run yet."""
     available = all_operators()
     if unknown := [name for name in operators if name not in available]:
@@ -55,4 +55,6 @@ def make_plan(
     chosen = {name: available[name] for name in sorted(set(operators))}
     mutants, unparsable = candidates(project, list(chosen.values()))
     left_out = {**project.unreadable, **unparsable}
-    return Plan(layout, project, chosen, tuple(select(mutants, n=n, seed=seed)), left_out, len(mutants), seed, n)
+    return MutationPlan(
+        layout, project, chosen, tuple(select(mutants, n=n, seed=seed)), left_out, len(mutants), seed, n
+    )

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from troth.analysis.mutate.mutant import Mutant
-from troth.analysis.mutate.plan import Plan
-from troth.analysis.mutate.result import Result, Verdict
-from troth.analysis.mutate.score import Tally, tally, tally_by
+from troth.analysis.mutate.plan import MutationPlan
+from troth.analysis.mutate.result import MutantVerdict, Result
+from troth.analysis.mutate.score import ScoreTally, tally, tally_by
 from troth.analysis.mutate.source.excerpt import excerpt
 from troth.errors import MisuseError
 
@@ -17,7 +17,7 @@ __all__ = ["identity_of", "read_record", "write_record"]
 _VERSION = 1
 
 
-def identity_of(plan: Plan, by: str, label: str, kind: str = "") -> dict[str, object]:
+def identity_of(plan: MutationPlan, by: str, label: str, kind: str = "") -> dict[str, object]:
     """What two runs must have in common for the verdicts of one to stand for the other."""
     return {
         "by": by,
@@ -31,7 +31,7 @@ def identity_of(plan: Plan, by: str, label: str, kind: str = "") -> dict[str, ob
     }
 
 
-def write_record(path: Path, plan: Plan, identity: Mapping[str, object], results: Mapping[str, Result]) -> None:
+def write_record(path: Path, plan: MutationPlan, identity: Mapping[str, object], results: Mapping[str, Result]) -> None:
     """Write the run as it stands; the file is replaced whole, so a reader never sees half of it."""
     content = {
         "version": _VERSION,
@@ -57,12 +57,13 @@ def read_record(path: Path, identity: Mapping[str, object]) -> dict[str, Result]
         run = content["run"]
         rows = [row for row in content["mutants"] if row["verdict"] is not None]
         results = {
-            row["key"]: Result(row["key"], Verdict(row["verdict"]), tuple(row["said"]), row["seconds"]) for row in rows
+            row["key"]: Result(row["key"], MutantVerdict(row["verdict"]), tuple(row["said"]), row["seconds"])
+            for row in rows
         }
     except (OSError, ValueError, KeyError, TypeError) as problem:
         raise MisuseError(
             f"{str(path)!r} is not the record of a run: {type(problem).__name__}: {problem}.\n"
-            "Nothing was done.\nLeave out `--resume` to start anew."
+            "Nothing was done.\nLeave out `--resume` to start again."
         ) from problem
     differing = [name for name, value in identity.items() if run.get(name) != value]
     if differing:
@@ -70,21 +71,21 @@ def read_record(path: Path, identity: Mapping[str, object]) -> dict[str, Result]
         raise MisuseError(
             f"{str(path)!r} is the record of another run: {differences}.\n"
             "Nothing was done: its verdicts would not be those of this run.\n"
-            "Leave out `--resume` to start anew, or give the run its old settings."
+            "Leave out `--resume` to start again, or give the run its old settings."
         )
     return results
 
 
-def _totals(group: Tally) -> dict[str, object]:
+def _totals(group: ScoreTally) -> dict[str, object]:
     return {
         "n": group.n,
         "caught_percent": round(group.percent, 1),
         "in_function_percent": round(group.percent_in_function, 1),
-        **{str(verdict): group.verdicts.get(verdict, 0) for verdict in Verdict},
+        **{str(verdict): group.verdicts.get(verdict, 0) for verdict in MutantVerdict},
     }
 
 
-def _row(plan: Plan, mutant: Mutant, result: Result | None) -> dict[str, object]:
+def _row(plan: MutationPlan, mutant: Mutant, result: Result | None) -> dict[str, object]:
     operator = plan.operators[mutant.operator]
     return {
         "key": mutant.key,

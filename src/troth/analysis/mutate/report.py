@@ -4,9 +4,9 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 
 from troth.analysis.mutate.mutant import Mutant
-from troth.analysis.mutate.plan import Plan
-from troth.analysis.mutate.result import Result, Verdict
-from troth.analysis.mutate.score import Tally, tally, tally_by
+from troth.analysis.mutate.plan import MutationPlan
+from troth.analysis.mutate.result import MutantVerdict, Result
+from troth.analysis.mutate.score import ScoreTally, tally, tally_by
 from troth.analysis.mutate.source.excerpt import excerpt
 
 __all__ = ["render", "render_list"]
@@ -14,10 +14,10 @@ __all__ = ["render", "render_list"]
 _WIDTH = 80
 
 _APART = {
-    Verdict.BROKEN: "not planted: the changed file would not parse",
-    Verdict.CRASHED: "the checker crashed or ran out of time on it",
-    Verdict.UNREACHED: "no test reaches it",
-    Verdict.HUNG: "the tests did not end",
+    MutantVerdict.BROKEN: "not planted: the changed file would not parse",
+    MutantVerdict.CRASHED: "the checker crashed or ran out of time on it",
+    MutantVerdict.UNREACHED: "no test reaches it",
+    MutantVerdict.HUNG: "the tests did not end",
 }
 
 _WARNINGS = (
@@ -26,7 +26,7 @@ _WARNINGS = (
 )
 
 
-def render(plan: Plan, results: Mapping[str, Result], *, by: str, label: str) -> str:
+def render(plan: MutationPlan, results: Mapping[str, Result], *, by: str, label: str) -> str:
     """The whole report; `by` is `checker` or `tests`."""
     judged = [mutant for mutant in plan.mutants if mutant.key in results]
     lines = [*_head(plan, judged, label), ""]
@@ -40,9 +40,9 @@ def render(plan: Plan, results: Mapping[str, Result], *, by: str, label: str) ->
             lines += [*_table(title, groups, by), ""]
     for verdict, why in _APART.items():
         lines += _short_list(why, [mutant for mutant in judged if results[mutant.key].verdict is verdict], results)
-    elsewhere = [mutant for mutant in judged if results[mutant.key].verdict is Verdict.ELSEWHERE]
+    elsewhere = [mutant for mutant in judged if results[mutant.key].verdict is MutantVerdict.ELSEWHERE]
     lines += _short_list("spoken of elsewhere in the function, not on the line", elsewhere, results)
-    survivors = [mutant for mutant in judged if results[mutant.key].verdict is Verdict.SURVIVED]
+    survivors = [mutant for mutant in judged if results[mutant.key].verdict is MutantVerdict.SURVIVED]
     if survivors:
         lines += [f"survivors ({len(survivors)})", ""]
         for number, mutant in enumerate(survivors, 1):
@@ -52,7 +52,7 @@ def render(plan: Plan, results: Mapping[str, Result], *, by: str, label: str) ->
     return "\n".join(lines).rstrip() + "\n"
 
 
-def render_list(plan: Plan) -> str:
+def render_list(plan: MutationPlan) -> str:
     """The mutants that would be planted, each with its change."""
     lines = [*_head(plan, plan.mutants, ""), ""]
     for number, mutant in enumerate(plan.mutants, 1):
@@ -60,7 +60,7 @@ def render_list(plan: Plan) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _head(plan: Plan, mutants: Sequence[Mutant], label: str) -> Iterator[str]:
+def _head(plan: MutationPlan, mutants: Sequence[Mutant], label: str) -> Iterator[str]:
     files = f"{len({mutant.path for mutant in mutants})} of {_files(len(plan.layout.chosen))}"
     yield _fit(
         f"{len(mutants)} {'mutant' if len(mutants) == 1 else 'mutants'} in {files}, "
@@ -79,22 +79,22 @@ def _files(count: int) -> str:
     return f"{count} file" if count == 1 else f"{count} files"
 
 
-def _summary(whole: Tally, by: str) -> Iterator[str]:
+def _summary(whole: ScoreTally, by: str) -> Iterator[str]:
     names = {
-        Verdict.CAUGHT: "caught on the line" if by == "checker" else "caught",
-        Verdict.ELSEWHERE: "elsewhere in the function",
-        Verdict.SURVIVED: "survived",
+        MutantVerdict.CAUGHT: "caught on the line" if by == "checker" else "caught",
+        MutantVerdict.ELSEWHERE: "elsewhere in the function",
+        MutantVerdict.SURVIVED: "survived",
     }
     for verdict, name in names.items():
         count = whole.verdicts.get(verdict, 0)
-        if by == "checker" or verdict is not Verdict.ELSEWHERE:
+        if by == "checker" or verdict is not MutantVerdict.ELSEWHERE:
             yield f"  {name:<28}{count:>5}{_percent(count, whole.n)}"
     for verdict in _APART:
         if count := whole.verdicts.get(verdict, 0):
             yield f"  {verdict + ' (not counted)':<28}{count:>5}"
 
 
-def _table(title: str, groups: Mapping[str, Tally], by: str) -> Iterator[str]:
+def _table(title: str, groups: Mapping[str, ScoreTally], by: str) -> Iterator[str]:
     second = "in the function" if by == "checker" else ""
     yield f"{title:<22}{'n':>5}  {'on the line' if by == 'checker' else 'caught':>13}  {second:>16}".rstrip()
     for name, group in groups.items():
@@ -117,7 +117,7 @@ def _short_list(why: str, mutants: Sequence[Mutant], results: Mapping[str, Resul
     yield ""
 
 
-def _survivor(number: int, plan: Plan, mutant: Mutant, result: Result, by: str) -> Iterator[str]:
+def _survivor(number: int, plan: MutationPlan, mutant: Mutant, result: Result, by: str) -> Iterator[str]:
     yield _title(number, mutant)
     yield from _change(plan, mutant)
     for message in result.said:
@@ -131,7 +131,7 @@ def _title(number: int, mutant: Mutant) -> str:
     return _fit(f"{number:>3}. {mutant.path}:{mutant.line}  {mutant.operator}, {mutant.shape}, in {mutant.function}")
 
 
-def _change(plan: Plan, mutant: Mutant) -> Iterator[str]:
+def _change(plan: MutationPlan, mutant: Mutant) -> Iterator[str]:
     for row in excerpt(mutant, plan.project.sources):
         yield _fit(f"    {row.expandtabs(4)}")
 

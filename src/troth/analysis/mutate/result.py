@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["COUNTED", "Result", "Verdict"]
+__all__ = ["COUNTED", "MutantVerdict", "Result"]
 
 
-class Verdict(StrEnum):
+class MutantVerdict(StrEnum):
     """What became of one mutant; only the first three say something about the checker or the tests."""
 
     CAUGHT = "caught"  # on its line by a checker, or a test command that passed fails now
@@ -18,7 +18,7 @@ class Verdict(StrEnum):
     HUNG = "hung"  # the tests did not end
 
 
-COUNTED = frozenset((Verdict.CAUGHT, Verdict.ELSEWHERE, Verdict.SURVIVED))
+COUNTED = frozenset((MutantVerdict.CAUGHT, MutantVerdict.ELSEWHERE, MutantVerdict.SURVIVED))
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,6 @@ class Result:
     """The verdict on one mutant, with the words it rests on; `seconds` is the time of its own test run, if any."""
 
     key: str
-    verdict: Verdict
+    verdict: MutantVerdict
     said: tuple[str, ...] = ()
     seconds: float = 0.0

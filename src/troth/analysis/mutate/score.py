@@ -5,16 +5,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from troth.analysis.mutate.mutant import Mutant
-from troth.analysis.mutate.result import COUNTED, Result, Verdict
+from troth.analysis.mutate.result import COUNTED, MutantVerdict, Result
 
-__all__ = ["Tally", "tally", "tally_by"]
+__all__ = ["ScoreTally", "tally", "tally_by"]
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class ScoreTally:
     """How many mutants met which end. Only caught, elsewhere and survived are counted in `n` and the shares."""
 
-    verdicts: Mapping[Verdict, int]
+    verdicts: Mapping[MutantVerdict, int]
 
     @property
     def n(self) -> int:
@@ -24,12 +24,12 @@ class Tally:
     @property
     def caught(self) -> int:
         """How many were caught (by a checker: on their line)."""
-        return self.verdicts.get(Verdict.CAUGHT, 0)
+        return self.verdicts.get(MutantVerdict.CAUGHT, 0)
 
     @property
     def in_function(self) -> int:
         """How many were caught on their line or elsewhere in their function."""
-        return self.caught + self.verdicts.get(Verdict.ELSEWHERE, 0)
+        return self.caught + self.verdicts.get(MutantVerdict.ELSEWHERE, 0)
 
     @property
     def percent(self) -> float:
@@ -42,14 +42,14 @@ class Tally:
         return 100 * self.in_function / self.n if self.n else 0.0
 
 
-def tally(results: Iterable[Result]) -> Tally:
+def tally(results: Iterable[Result]) -> ScoreTally:
     """Count all results."""
-    return Tally(Counter(result.verdict for result in results))
+    return ScoreTally(Counter(result.verdict for result in results))
 
 
 def tally_by(
     attribute: str, order: Sequence[str], mutants: Iterable[Mutant], results: Mapping[str, Result]
-) -> dict[str, Tally]:
+) -> dict[str, ScoreTally]:
     """Count by an attribute of the mutants (`shape`, `operator`), in the given order; empty groups are left out."""
     groups: dict[str, list[Result]] = {name: [] for name in order}
     for mutant in mutants:

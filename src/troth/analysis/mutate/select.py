@@ -10,14 +10,14 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from troth.analysis.mutate.mutant import Mutant
 from troth.analysis.mutate.operator import Operator
-from troth.analysis.mutate.source.module import read_module
-from troth.analysis.mutate.source.project import Project
+from troth.analysis.mutate.source.module import SourceModule
+from troth.analysis.mutate.source.project import MutatedProject
 from troth.analysis.mutate.source.text import UnreadableError
 
 __all__ = ["candidates", "select"]
 
 
-def candidates(project: Project, operators: Sequence[Operator]) -> tuple[list[Mutant], dict[str, str]]:
+def candidates(project: MutatedProject, operators: Sequence[Operator]) -> tuple[list[Mutant], dict[str, str]]:
     """Every mutant that could be planted, in the order of the files; and the files that this Python cannot parse.
 
     One file at a time: the trees of a large project would not fit side by side.
@@ -29,7 +29,7 @@ def candidates(project: Project, operators: Sequence[Operator]) -> tuple[list[Mu
         if "async" not in source.text:
             continue
         try:
-            module = read_module(source)
+            module = SourceModule(source)
         except UnreadableError as problem:
             unparsable[source.path] = str(problem)
             continue

@@ -6,7 +6,7 @@ first look, or one without a cache, is the same with nothing that still holds.
 """
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -21,13 +21,13 @@ from troth.analysis.findings import Finding
 from troth.analysis.gc_pause import uncollected
 from troth.analysis.incremental.context import Surroundings, surroundings
 from troth.analysis.incremental.dependencies import Reads
-from troth.analysis.incremental.saved_tables import Tables
+from troth.analysis.incremental.saved_tables import SavedTables
 from troth.analysis.pipeline.broken_file import outside_of_broken
-from troth.analysis.pipeline.dependency_record import Readers, Trace, in_groups, traced
-from troth.analysis.pipeline.earlier_run import no_piece, outdated, usable_tables, usable_trace
+from troth.analysis.pipeline.dependency_record import DependencyReaders, Trace, in_groups, traced
+from troth.analysis.pipeline.earlier_run import facts_before, no_piece, outdated, usable_tables, usable_trace
 from troth.analysis.pipeline.link_program import link_program
 from troth.analysis.pipeline.read_files import FilesRead, read_files
-from troth.analysis.pipeline.request import Request
+from troth.analysis.pipeline.request import AbandonedError, AnalysisRequest
 from troth.analysis.pipeline.walk_files import once, walk_files
 from troth.analysis.pipeline.warm_state import Memory
 from troth.analysis.project.project import Project
@@ -53,6 +53,7 @@ def analyse(
     on_request: Collection[str] = (),
     memory: Memory | None = None,
     hurry: bool = False,
+    is_wanted: Callable[[], bool] | None = None,
 ) -> Analysis:
     """Find what the rules have to say about the whole of `project`.
 
@@ -63,16 +64,21 @@ def analyse(
     that are on by default.
     `memory` is what an earlier call of the same process kept; it comes before the cache and is brought up to date. In a
     `hurry` only the files that changed since are looked at; what this means for others is owed to the next call.
+    `is_wanted` is asked again and again; once it says no, `AbandonedError` is raised, and `memory` is as it was before.
     """
     with uncollected():
         rules = [rule for rule in all_rules() if rule.is_default or rule.code in on_request]
-        request = Request(project, python, jobs or _cores(), overlay or {}, progress, rules, hurry)
+        request = AnalysisRequest(project, python, jobs or _cores(), overlay or {}, progress, rules, hurry, is_wanted)
         look = _Look(request, cache, memory)
         try:
             return look.take()
         except DamagedError:
             return look.take(anew=True)
         except TrothError:
+            raise
+        except AbandonedError:
+            if memory is not None:
+                memory.is_spoiled = True
             raise
         except Exception as error:
             if cache is None and memory is None:
@@ -88,7 +94,7 @@ class _Plan(NamedTuple):
     trace: Trace | None
     files: set[str] | None  # None: all
     questions: set[str]
-    tables: Tables | None
+    tables: SavedTables | None
     program: Program
 
     @property
@@ -112,7 +118,7 @@ class _Walked(NamedTuple):
 class _Look:
     """One look at a project, with what earlier ones left in the cache or in this process."""
 
-    request: Request
+    request: AnalysisRequest
     cache: Path | None
     memory: Memory | None
 
@@ -170,6 +176,7 @@ class _Look:
         if program is memory.program and program.reads is not None:
             earlier = memory.kept.trace
             memory.kept = memory.kept._replace(trace=earlier.updated(traced(program, paths, earlier), paths))
+            memory.silent.learn(program, memory.facts)
 
     def _plan(self, earlier: store.Kept | None, files: FilesRead, around: Surroundings) -> _Plan:
         """Find what has to be looked at."""
@@ -178,20 +185,29 @@ class _Look:
         is_traceable = not files.unread and request.asks_only_default_rules
         trace = usable_trace(earlier, request.project.files, files.changed) if is_traceable else None
         tables = usable_tables(earlier, trace, files.changed, files.linked, memory)
-        is_same = memory is not None and memory.program is not None and earlier is not None and not files.changed
+        is_same = memory is not None and not memory.is_spoiled and earlier is not None and not files.changed
         program = memory.program if is_same and memory is not None else None
         if program is None:
             program = self._link(files, around, tables)
         if trace is None or earlier is None:
+            if memory is not None:
+                memory.silent.clear()
             return _Plan(trace, None, set(), tables, program)
+        if memory is not None:
+            for path in sorted(files.changed):
+                before = facts_before(earlier, path, memory)
+                memory.silent.edited(path, before, files.linked.get(path))
         if request.hurry and memory is not None:
             changed = files.changed
+            if not memory.owed:
+                memory.settled_trace = trace
+            memory.hurried = frozenset(changed) if changed else memory.hurried
             memory.owed.update({path: memory.facts.get(path) for path in changed if path not in memory.owed})
             return _Plan(trace, changed, set(), tables, program)
         paths, questions = outdated(earlier, trace, files.changed, files.linked, program, memory)
         return _Plan(trace, paths, questions, tables, program)
 
-    def _link(self, files: FilesRead, around: Surroundings, tables: Tables | None) -> Program:
+    def _link(self, files: FilesRead, around: Surroundings, tables: SavedTables | None) -> Program:
         memory = self.memory
         installed = memory.installed(around.packages) if memory is not None else Installed(around.packages)
         is_traced = (self.cache is not None or memory is not None) and self.request.asks_only_default_rules
@@ -208,16 +224,20 @@ class _Look:
         asked = None if plan.files is None else set(plan.files)
         questions = set(plan.questions)
         while True:
+            program.pause = request.go_on
             paths = [
                 path for path in request.project.files if path in files.judged and (asked is None or path in asked)
             ]
+            if self.memory is not None and trace is not None:
+                program.apart = self.memory.silent.files(files.linked)
+                program.spared = self.memory.silent.in_files(paths, files.linked)
+                program.uneventful.clear()
+                program.read_apart = {}
             if trace is not None:
                 trace.hand_over(program, paths, questions)
                 for question in questions:
                     program.names_found(question)
-            findings, crashes, now = walk_files(
-                program, paths, request.jobs, request.rules, trace, traces_later=self._traces_later(trace)
-            )
+            findings, crashes, now = walk_files(program, paths, request, trace, traces_later=self._traces_later(trace))
             if trace is None or asked is None or now is None or request.hurry:
                 break
             mask = trace.reading(trace.differing(now, paths))
@@ -277,6 +297,8 @@ class _Look:
         memory.keep(context, left, files.linked, program, texts)
         if not self.request.hurry:
             memory.owed.clear()
+            if walked.trace is not None and plan.trace is not None:
+                memory.silent.learn(program, files.linked)
 
     def _tell(
         self, findings: Iterable[Finding], files: FilesRead, walked: _Walked, crashes: tuple[Crash, ...] = ()
@@ -294,7 +316,7 @@ def _save(cache: Path, context: str, left: store.Kept, program: Program) -> None
         store.save(cache, context, left._replace(trace=trace.packed()), None)
     else:
         groups = in_groups(trace.readers.later)
-        packed = replace(trace, readers=Readers(no_piece, {})).packed()
+        packed = replace(trace, readers=DependencyReaders(no_piece, {})).packed()
         store.save(cache, context, left._replace(trace=packed), [*program.tables_made(), *groups.items()])
 
 

@@ -12,15 +12,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from troth.analysis.incremental.project_queries import QUESTIONS
-from troth.analysis.pipeline.facts_diff import Token, files_of, tokens
+from troth.analysis.pipeline.facts_diff import Token, files_of, read_by_functions, tokens
 from troth.analysis.semantics.queries.dispatch import picked_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
+    from troth.analysis.incremental.dependencies import Reads
     from troth.analysis.semantics.program import Program
 
-__all__ = ["Readers", "Trace", "in_groups", "traced"]
+__all__ = ["DependencyReaders", "Trace", "in_groups", "traced"]
 
 Names = frozenset[str]
 
@@ -28,7 +29,7 @@ Names = frozenset[str]
 _OF_FILES = frozenset({"file", "text", "function", "body", "class", "name"})
 
 
-class Readers:
+class DependencyReaders:
     """What was read, and the files that came to it: in groups, of which only those asked for are unpacked.
 
     What is read in later runs comes on top. A file that no longer reads something stays noted as its reader until all
@@ -48,12 +49,12 @@ class Readers:
             masks = self._groups[group] = self._load(group) or {}
         return masks.get(token, 0) | self.later.get(token, 0)
 
-    def with_more(self, masks: Mapping[Token, int]) -> Readers:
+    def with_more(self, masks: Mapping[Token, int]) -> DependencyReaders:
         """The same, and what was read now."""
         later = dict(self.later)
         for token, mask in masks.items():
             later[token] = later.get(token, 0) | mask
-        more = Readers(self._load, later)
+        more = DependencyReaders(self._load, later)
         more._groups = self._groups
         return more
 
@@ -79,7 +80,7 @@ class Trace:
     """
 
     paths: tuple[str, ...]
-    readers: Readers
+    readers: DependencyReaders
     sets: Mapping[str, Names] = field(default_factory=dict)
     shared: Mapping[str, Names] = field(default_factory=dict)
     picked: Mapping[str, Names] = field(default_factory=dict)
@@ -164,6 +165,18 @@ class Trace:
         )
 
 
+def _apart(program: Program, reads: Reads, bits: Mapping[str, int]) -> Mapping[object, int]:
+    """What was read by which files; what was read for single functions is left with the program as well."""
+    functions = [key for key in reads.of_file if isinstance(key, tuple)]
+    shift = len(bits)
+    numbered = {key: bits[key[0]] | 1 << number for number, key in enumerate(functions, shift)}
+    readers = reads.readers({**bits, **numbered})
+    read = read_by_functions(readers, shift)
+    program.read_apart = {functions[number]: things for number, things in read.items()}
+    of_files = (1 << shift) - 1
+    return {thing: mask & of_files for thing, mask in readers.items()}
+
+
 def _nothing(_group: str) -> None:
     return None
 
@@ -183,9 +196,10 @@ def traced(program: Program, looked_at: Sequence[str], earlier: Trace | None) ->
         for path in looked_at:
             picked_in(program, path)
     mine = set(looked_at)
+    readers = _apart(program, program.reads, bits) if program.apart else program.reads.readers(bits)
     return Trace(
         program.paths,
-        Readers(_nothing, tokens(program.reads.readers(bits), bits)),
+        DependencyReaders(_nothing, tokens(readers, bits)),
         program.prefilter_names,
         {
             question: names

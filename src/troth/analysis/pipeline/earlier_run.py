@@ -5,9 +5,9 @@ from functools import partial
 
 from troth.analysis.facts import store
 from troth.analysis.facts.model import FileFacts
-from troth.analysis.incremental.saved_tables import Tables
+from troth.analysis.incremental.saved_tables import SavedTables
 from troth.analysis.pipeline import facts_diff
-from troth.analysis.pipeline.dependency_record import Readers, Trace
+from troth.analysis.pipeline.dependency_record import DependencyReaders, Trace
 from troth.analysis.pipeline.facts_diff import Token
 from troth.analysis.pipeline.warm_state import Memory
 from troth.analysis.semantics import Program
@@ -30,7 +30,7 @@ def usable_trace(earlier: store.Kept | None, files: Sequence[str], changed: Coll
         trace = earlier.trace
     else:
         paths, later, *rest = store.unpacked(earlier.trace)
-        trace = Trace(paths, Readers(no_piece if earlier.base is None else earlier.base.get, later), *rest)
+        trace = Trace(paths, DependencyReaders(no_piece if earlier.base is None else earlier.base.get, later), *rest)
     is_too_much = len(trace.readers.later) > _MANY_READ and earlier.base is not None
     return trace if trace.paths == tuple(files) and not is_too_much else None
 
@@ -46,7 +46,7 @@ def usable_tables(
     changed: Collection[str],
     facts: Mapping[str, FileFacts],
     memory: Memory | None,
-) -> Tables | None:
+) -> SavedTables | None:
     """The tables of an earlier run, if it had the same files and left any."""
     if earlier is None or trace is None or earlier.base is None or not earlier.base.pieces:
         if memory is not None:
@@ -65,7 +65,7 @@ def usable_tables(
 
     base = earlier.base
     load = base.get if memory is None else partial(memory.piece, base)
-    return Tables(load, since, trace.sets, lately, packed, set() if memory is None else memory.coined)
+    return SavedTables(load, since, trace.sets, lately, packed, set() if memory is None else memory.coined)
 
 
 def outdated(
@@ -84,16 +84,22 @@ def outdated(
     tokens: set[Token] = set()
     for path in moved:
         before = owed[path] if path in owed else facts_before(earlier, path, memory)
-        tokens |= facts_diff.changed(path, before, facts.get(path))
+        diff = facts_diff.changed if memory is None else memory.silent.diff
+        tokens |= diff(path, before, facts.get(path))
+    settled = trace
+    if memory is not None and owed and memory.settled_trace is not None:
+        settled = memory.settled_trace  # what hurried looks found out otherwise is news to all other files
+        tokens |= settled.differing(trace, owed)
     if len(tokens) > len(moved):  # more than the texts
         program.prepare()
-        tokens |= trace.of_sets(program.prefilter_names)
+        tokens |= settled.of_sets(program.prefilter_names)
     mask = trace.reading(tokens)
     paths = changed | trace.files(mask)
     # A finding elsewhere may point at a line that has moved.
     paths |= {finding.span.path for finding in earlier.findings if not moved.isdisjoint(finding.paths)}
-    # What was looked at in a hurry is up to date, unless something came since.
-    return (paths if changed else paths - owed.keys()), trace.questions(mask)
+    # What was looked at last, in a hurry, is up to date, unless something came since.
+    hurried = memory.hurried if memory is not None and not changed else frozenset[str]()
+    return paths - hurried, trace.questions(mask)
 
 
 def facts_before(earlier: store.Kept, path: str, memory: Memory | None) -> FileFacts | None:

@@ -6,7 +6,7 @@ are known by their qualified names, so that one that is put in between leaves th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from troth.analysis.facts.model import FileFacts, body_of, without_places
 from troth.analysis.facts.names import class_keys, function_keys
@@ -22,21 +22,39 @@ if TYPE_CHECKING:
 
     from troth.analysis.facts.model import FunctionFacts
 
-__all__ = ["Token", "changed", "files_of", "tokens"]
+__all__ = ["Token", "Version", "between", "changed", "files_of", "read_by_functions", "tokens", "version_of"]
 
 Token = tuple[Any, ...]
 _EMPTY = FileFacts((), (), (), (), None)
 
 
+class Version(NamedTuple):
+    """What one version of a file says to others, but for bodies; it takes as long to find out as to compare."""
+
+    facts: FileFacts | None
+    readable: dict[Token, object]
+    said: dict[tuple[str, str], list[Any]]
+    counts: dict[tuple[str, object], object]
+
+
+def version_of(path: str, facts: FileFacts | None) -> Version:
+    """What a file says with these facts."""
+    file = facts or _EMPTY
+    return Version(facts, _readable(path, file), said(file), compared(counted(path, file.functions).holders()))
+
+
 def changed(path: str, before: FileFacts | None, after: FileFacts | None) -> set[Token]:
     """All that may be read from a file, or from all files together, and is not the same any more."""
-    old, new = before or _EMPTY, after or _EMPTY
+    return between(path, version_of(path, before), version_of(path, after))
+
+
+def between(path: str, then: Version, now: Version) -> set[Token]:
+    """The same, of two versions of the file."""
+    old, new = then.facts or _EMPTY, now.facts or _EMPTY
     tokens: set[Token] = {("text", path)}
-    readable_then, readable_now = _readable(path, old), _readable(path, new)
-    tokens |= _differing(readable_then, readable_now)
-    tokens |= _differing(said(old), said(new))
-    then, now = (compared(counted(path, file.functions).holders()) for file in (old, new))
-    tokens |= _differing(then, now)
+    tokens |= _differing(then.readable, now.readable)
+    tokens |= _differing(then.said, now.said)
+    tokens |= _differing(then.counts, now.counts)
     tokens |= {(kind,) for kind, part in PARTS.items() if part(old) != part(new)}
     tokens |= _bodies(path, old, new)
     if len(tokens) > 1:
@@ -124,6 +142,30 @@ def tokens(readers: Mapping[object, int], bits: Mapping[str, int]) -> dict[Token
         if mask != own:  # most is read by nobody else
             masks[token] = masks.get(token, 0) | mask & ~own
     return {token: mask for token, mask in masks.items() if mask}
+
+
+def read_by_functions(readers: Mapping[object, int], shift: int) -> dict[int, set[Token]]:
+    """What was read for the sake of single functions, by the number of their bits above `shift`.
+
+    Other than in `tokens`, what a function reads of its own file is there as well.
+    """
+    read: dict[int, set[Token]] = {}
+    names = _Named()
+    for thing, mask in readers.items():
+        bits = mask >> shift
+        if not bits:
+            continue
+        entity = thing.what if type(thing) is Note else thing
+        token: Token | None
+        if type(entity) is tuple and type(entity[0]) is str and entity[0] not in _OF_ONE_FILE:
+            token = entity
+        else:
+            token = names.token(entity)
+        while token is not None and bits:
+            lowest = bits & -bits
+            read.setdefault(lowest.bit_length() - 1, set()).add(token)
+            bits ^= lowest
+    return read
 
 
 _OF_ONE_FILE = frozenset({"text", "body"})

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from troth.analysis.facts.extract_many import source_of
 from troth.analysis.incremental.context import Surroundings
 from troth.analysis.incremental.dependencies import Reads
-from troth.analysis.incremental.saved_tables import Tables
+from troth.analysis.incremental.saved_tables import SavedTables
 from troth.analysis.pipeline.read_files import FilesRead
 from troth.analysis.project.project import Project
 from troth.analysis.semantics import Program
@@ -13,7 +13,7 @@ from troth.analysis.semantics.evidence.judge import with_evidence
 from troth.analysis.semantics.resolve.installed_packages import Installed
 from troth.analysis.source import lines
 from troth.analysis.source.notebook import read_notebook
-from troth.analysis.source.text import Text, decode
+from troth.analysis.source.text import DecodedText, decode
 
 __all__ = ["link_program"]
 
@@ -24,7 +24,7 @@ def link_program(
     around: Surroundings,
     installed: Installed,
     reads: Reads | None,
-    tables: Tables | None,
+    tables: SavedTables | None,
 ) -> Program:
     """The program of a project. `reads` notes what is read for each answer; `tables` are those of an earlier run."""
     text = _Texts(project, files.texts, installed)
@@ -33,6 +33,7 @@ def link_program(
     )
     program.unread = files.unread
     program.allowed = around.allowed
+    program.oldest_allowed = around.oldest_allowed
     program.self_running = around.self_running
     program.oldest_python = around.oldest_python
     return with_evidence(program)
@@ -46,11 +47,11 @@ class _Texts:
         self._own = frozenset(project.files)
         self._overlay = overlay
         self._installed = installed
-        self._texts: dict[str, Text] = {}
+        self._texts: dict[str, DecodedText] = {}
 
-    def of(self, path: str) -> Text:
+    def of(self, path: str) -> DecodedText:
         if path not in self._texts:
-            self._texts[path] = Text(_decoded(path, self._data(path)))
+            self._texts[path] = DecodedText(_decoded(path, self._data(path)))
         return self._texts[path]
 
     def cell_of(self, path: str, line: int) -> tuple[int | None, int]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from troth.analysis.facts import store
 from troth.analysis.facts.extract_many import Gathered, gather
 from troth.analysis.facts.model import AllFacts, FileFacts
-from troth.analysis.pipeline.request import Request
+from troth.analysis.pipeline.request import AnalysisRequest
 from troth.analysis.pipeline.warm_state import Memory
 from troth.analysis.semantics.resolve import library
 from troth.analysis.source import lines
@@ -39,7 +39,7 @@ class FilesRead(NamedTuple):
         return frozenset(path for path, problem in self.problems.items() if problem.newer_syntax)
 
 
-def read_files(request: Request, earlier: store.Kept | None, memory: Memory | None) -> FilesRead:
+def read_files(request: AnalysisRequest, earlier: store.Kept | None, memory: Memory | None) -> FilesRead:
     """Read what is new or changed since an earlier run, which left `earlier`."""
     project, overlay = request.project, request.overlay
     stamps = _stamps(request, earlier, tells_texts_apart=memory is not None)
@@ -79,7 +79,7 @@ def read_files(request: Request, earlier: store.Kept | None, memory: Memory | No
     )
 
 
-def _stamps(request: Request, earlier: store.Kept | None, *, tells_texts_apart: bool) -> dict[str, store.Stamp]:
+def _stamps(request: AnalysisRequest, earlier: store.Kept | None, *, tells_texts_apart: bool) -> dict[str, store.Stamp]:
     """The stamp of each file. Only who looks again has to tell one unsaved text from the next.
 
     In a hurry the disk is not asked: the next look will see what has changed there.

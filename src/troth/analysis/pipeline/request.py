@@ -1,6 +1,6 @@
 """Say what is to be analysed, and how."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -8,10 +8,14 @@ from troth.analysis.facts.extract_many import Progress
 from troth.analysis.project.project import Project
 from troth.analysis.rules import Rule
 
-__all__ = ["Request"]
+__all__ = ["AbandonedError", "AnalysisRequest"]
 
 
-class Request(NamedTuple):
+class AbandonedError(Exception):
+    """Whoever asked does not want the answer any more; nothing of it is kept."""
+
+
+class AnalysisRequest(NamedTuple):
     """One look at a project; `analyse` explains its arguments."""
 
     project: Project
@@ -21,8 +25,14 @@ class Request(NamedTuple):
     progress: Progress | None
     rules: Sequence[Rule]
     hurry: bool
+    is_wanted: Callable[[], bool] | None = None
 
     @property
     def asks_only_default_rules(self) -> bool:
         """Whether no rule is put on request; such a rule may ask about all files at once."""
         return all(rule.is_default for rule in self.rules)
+
+    def go_on(self) -> None:
+        """Raise `AbandonedError` if nobody wants the answer any more."""
+        if self.is_wanted is not None and not self.is_wanted():
+            raise AbandonedError

@@ -6,8 +6,9 @@ from typing import NamedTuple
 from troth.analysis.crash import Crash, contained
 from troth.analysis.facts.checksum import DamagedError
 from troth.analysis.findings import Finding
-from troth.analysis.parallel import in_processes
+from troth.analysis.parallel import can_fork, in_processes
 from troth.analysis.pipeline.dependency_record import Trace, traced
+from troth.analysis.pipeline.request import AnalysisRequest
 from troth.analysis.rules import Rule
 from troth.analysis.semantics import Program
 
@@ -29,8 +30,7 @@ class _Piece(NamedTuple):
 def walk_files(
     program: Program,
     paths: list[str],
-    jobs: int,
-    rules: Sequence[Rule],
+    request: AnalysisRequest,
     earlier: Trace | None,
     *,
     traces_later: bool = False,
@@ -40,12 +40,13 @@ def walk_files(
     Whoever `traces_later` asks the program himself what was read, when there is time: he gets None for it, unless
     several processes were at work, which are gone then.
     """
+    rules = request.rules
     if not paths:
         program.asked = ()
         return [], [], None if program.reads is None or traces_later else traced(program, paths, earlier)
     program.prepare()
     functions = sum(len(program.module(path).facts.functions) for path in paths)
-    count = max(1, min(jobs, functions // _WORTH_A_PROCESS))
+    count = max(1, min(request.jobs, functions // _WORTH_A_PROCESS, len(paths))) if can_fork() else 1
     shares: list[list[str]] = [paths[start::count] for start in range(count)]
 
     def work_on(share: list[str]) -> Callable[[], _Piece]:
@@ -105,6 +106,7 @@ def _ask_rules(program: Program, paths: Sequence[str], rules: Sequence[Rule]) ->
         rules = failing
     asked_about = program.asked
     for path in paths if rules else ():
+        program.pause()
         with program.ask_about(path):
             for rule in rules:
                 answer = _ask(rule, program, path, f"{rule.code} was skipped in this file")

@@ -11,6 +11,8 @@ from troth.analysis.facts.directives import Comments
 from troth.analysis.facts.model import AllFacts, FileFacts
 from troth.analysis.facts.store import Base, Kept
 from troth.analysis.incremental.context import Surroundings
+from troth.analysis.pipeline.dependency_record import Trace
+from troth.analysis.pipeline.silent_functions import SilentFunctions
 from troth.analysis.semantics import Program
 from troth.analysis.semantics.resolve.installed_packages import Installed
 from troth.analysis.source.problem import Problem
@@ -56,12 +58,19 @@ class Memory:
     whole: dict[str, bytes] = field(default_factory=dict)  # the last text of each file that could be parsed
     owed: dict[str, FileFacts | None] = field(default_factory=dict)
     """What those files said before that were looked at in a hurry: others may have findings to win or to lose by it."""
+    settled_trace: Trace | None = None
+    """What was found out on the way by the last look that owed nothing; `kept` has what hurried looks found since."""
+    hurried: frozenset[str] = frozenset()
+    """The files of the last hurried look, which are up to date. Those of one before may depend on these."""
     judges_broken: bool = False
     """Whether such a file keeps the findings it had outside of the part that was typed in."""
     program: Program | None = None
+    is_spoiled: bool = False
+    """Whether a look that was abandoned has gone on with the modules of `program`: what it reads is not noted now."""
     untraced: tuple[Program, list[str]] | None = None
     """A program of a hurried look, and the files looked at, where it is still to be noted what was read for them."""
     comments: Comments = field(default_factory=Comments)
+    silent: SilentFunctions = field(default_factory=SilentFunctions)
     coined: set[str] = field(default_factory=set)
     """Names of async functions and of what is awaited that came with edits of one file, and stand in no other."""
     _pieces: tuple[object, dict[str, Any]] | None = None
@@ -75,7 +84,7 @@ class Memory:
         self, context: str, outcome: Kept, facts: AllFacts, program: Program, read: Mapping[str, bytes | Path]
     ) -> None:
         """Keep what a look found out; `read` are the files that it read anew, or their texts, by path."""
-        self.context, self.kept, self.program = context, outcome, program
+        self.context, self.kept, self.program, self.is_spoiled = context, outcome, program, False
         self.facts = facts
         for path, file in read.items():
             if path in outcome.facts and not isinstance(outcome.facts[path], Problem):

@@ -13,12 +13,12 @@ from troth.analysis.project.listing import SUFFIXES, Listing, is_foreign, is_hid
 from troth.analysis.project.project import Project
 from troth.errors import MisuseError
 
-__all__ = ["Root", "Scope", "discover", "existing_paths", "project_root"]
+__all__ = ["ProjectScope", "Root", "discover", "existing_paths", "project_root"]
 
 _MARKS = ("pyproject.toml", "setup.py", "setup.cfg")
 
 
-class Scope(NamedTuple):
+class ProjectScope(NamedTuple):
     """A project and the part of it that is reported; `marked` are its folders with a packaging or settings file.
 
     `unread` are folders of that part that could not be looked into, each with the reason.
@@ -84,7 +84,7 @@ def discover(
     force_exclude: bool = False,
     root: Root | None = None,
     extra_roots: Sequence[str] = (),
-) -> Scope:
+) -> ProjectScope:
     """Find the project around `paths` (around `cwd`, without any) and the files they mean.
 
     A path that is not there is refused. A file or folder that is named is taken although it is ignored or excluded,
@@ -117,7 +117,9 @@ def discover(
     ordered = tuple(sorted(files))
     roots = source_roots(base, ordered, sorted(marked))
     roots = (*(extra for extra in extra_roots if extra not in roots), *roots)
-    return Scope(Project(base, ordered, roots), frozenset(reported), tuple(sorted(marked)), tuple(sorted(unread)))
+    return ProjectScope(
+        Project(base, ordered, roots), frozenset(reported), tuple(sorted(marked)), tuple(sorted(unread))
+    )
 
 
 def existing_paths(paths: Sequence[str], cwd: Path) -> list[Path]:

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from troth.errors import MisuseError, RunError
 
-__all__ = ["Change", "blobs_at", "changes_since", "commit_of", "files_at"]
+__all__ = ["GitChange", "blobs_at", "changes_since", "commit_of", "files_at"]
 
 # A repository's own settings can name programs that git would start; none of them is needed to read it.
 _GIT = ("git", "-c", "core.fsmonitor=false", "-c", "core.quotepath=false", "--no-optional-locks")
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class GitChange:
     """A file that differs from the past: its path then and now, None where it was not there."""
 
     then: str | None
@@ -52,7 +52,7 @@ def files_at(root: Path, commit: str) -> list[str]:
     return _names(_output_of(root, "ls-tree", "-r", "-z", "--name-only", commit))
 
 
-def changes_since(root: Path, commit: str) -> list[Change]:
+def changes_since(root: Path, commit: str) -> list[GitChange]:
     """What is different in the work tree below `root`; files that git does not know yet are not among it."""
     fields = _names(
         _output_of(root, "diff", "--no-ext-diff", "--name-status", "-z", "--find-renames", "--relative", commit, "--")
@@ -62,9 +62,9 @@ def changes_since(root: Path, commit: str) -> list[Change]:
     for status in remaining:
         path = next(remaining)
         if status.startswith(("R", "C")):
-            changes.append(Change(path if status.startswith("R") else None, next(remaining)))
+            changes.append(GitChange(path if status.startswith("R") else None, next(remaining)))
         else:
-            changes.append(Change(None if status == "A" else path, None if status == "D" else path))
+            changes.append(GitChange(None if status == "A" else path, None if status == "D" else path))
     return changes
 
 

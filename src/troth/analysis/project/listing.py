@@ -12,7 +12,7 @@ __all__ = ["SUFFIXES", "Listing", "hiding", "is_foreign", "is_hidden", "is_sourc
 SUFFIXES = (".py", ".pyi", ".ipynb", ".pyw")
 
 # Folders that hold what tools have written, whatever project they are in.
-_NOBODY_WROTE = frozenset({
+_FOREIGN_FOLDERS = frozenset({
     ".bzr", ".direnv", ".eggs", ".git", ".hg", ".hypothesis", ".idea", ".ipynb_checkpoints", ".mypy_cache", ".nox",
     ".pants.d", ".pyenv", ".pytest_cache", ".pytype", ".ruff_cache", ".svn", ".tox", ".troth", ".troth_cache", ".venv",
     ".vscode", "__pycache__", "__pypackages__", "bower_components", "buck-out", "node_modules", "site-packages", "venv",
@@ -56,7 +56,7 @@ def list_files(root: Path, start: str = "", *, excluded: Callable[[str, bool], b
 def is_source(path: str, excluded: Callable[[str, bool], bool] | None = None) -> bool:
     """Whether a path that somebody else names (git, mostly) is one that a walk would have taken."""
     parts = path.split("/")
-    if not path.endswith(SUFFIXES) or not _NOBODY_WROTE.isdisjoint(parts[:-1]):
+    if not path.endswith(SUFFIXES) or not _FOREIGN_FOLDERS.isdisjoint(parts[:-1]):
         return False
     if excluded is None:
         return True
@@ -66,7 +66,7 @@ def is_source(path: str, excluded: Callable[[str, bool], bool] | None = None) ->
 
 def is_foreign(path: str) -> bool:
     """Whether a folder lies in what tools have put into a project: an environment, a cache, installed packages."""
-    return not _NOBODY_WROTE.isdisjoint(path.split("/"))
+    return not _FOREIGN_FOLDERS.isdisjoint(path.split("/"))
 
 
 def is_hidden(root: Path, path: str) -> bool:
@@ -128,7 +128,7 @@ class _Walk:
             for entry in entries:
                 inner = base + entry.name
                 if entry.is_dir(follow_symlinks=False):
-                    if entry.name not in _NOBODY_WROTE and self._keeps(inner, own_globs, folder=True):
+                    if entry.name not in _FOREIGN_FOLDERS and self._keeps(inner, own_globs, folder=True):
                         stack.append((inner, own_globs))
                 elif (
                     entry.name.endswith(SUFFIXES)

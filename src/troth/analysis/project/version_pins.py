@@ -1,4 +1,4 @@
-"""The newest versions of libraries that a project allows itself."""
+"""The versions of libraries that a project allows itself."""
 
 import json
 import re
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from troth.analysis.project.optional_file import handwritten
 
-__all__ = ["newest_allowed", "normalized"]
+__all__ = ["newest_allowed", "normalized", "oldest_allowed"]
 
 _FILES = ("pyproject.toml", "setup.py", "setup.cfg", "Pipfile")
 _LISTS = ("requirements*.txt", "requirements/*.txt")
@@ -23,6 +23,7 @@ _REQUIRED = re.compile(
     r"(?P<bounds>(?:(?:===?|~=|<=?|>=?|!=)[ \t]*[\w.*]+[ \t]*,?[ \t]*)+)"
 )
 _BOUND = re.compile(r"(?P<how>===?|~=|<=?)[ \t]*v?(?P<major>\d+)(?P<rest>[\w.*]*)")
+_LOWER_BOUND = re.compile(r"(?:===?|~=|>=?)[ \t]*v?(?P<major>\d+)")
 _OF_POETRY = re.compile(
     r"""^["']?(?P<name>[A-Za-z][\w.-]*)["']?[ \t]*=[ \t]*(?:\{[^}\n]*version[ \t]*=[ \t]*)?["'][\^~](?P<major>\d+)""",
     re.MULTILINE,
@@ -43,7 +44,7 @@ def newest_allowed(root: Path) -> Mapping[str, int]:
         key = normalized(name)
         allowed[key] = max(allowed.get(key, 0), major)  # of several lists the most generous one counts
 
-    for path in [*(root / name for name in _FILES), *(p for pattern in _LISTS for p in sorted(root.glob(pattern)))]:
+    for path in _lists(root):
         text = handwritten(path)
         for requirement in _REQUIRED.finditer(text):
             majors = [_highest(bound) for bound in _BOUND.finditer(requirement["bounds"])]
@@ -55,6 +56,36 @@ def newest_allowed(root: Path) -> Mapping[str, int]:
         for requirement in _OF_POETRY.finditer(text):
             take(requirement["name"], int(requirement["major"]))
     return {**allowed, **_locked(root)}
+
+
+def oldest_allowed(root: Path) -> Mapping[str, int]:
+    """The lowest major version that the project's lists of requirements allow, where they give a lowest one."""
+    allowed: dict[str, int] = {}
+    for path in _lists(root):
+        text = handwritten(path)
+        lowest = [
+            (requirement["name"], int(bound["major"]))
+            for requirement in _REQUIRED.finditer(text)
+            for bound in _LOWER_BOUND.finditer(requirement["bounds"])
+        ]
+        lowest += [(requirement["name"], int(requirement["major"])) for requirement in _OF_POETRY.finditer(text)]
+        for name, major in lowest:
+            key = normalized(name)
+            allowed[key] = min(allowed.get(key, major), major)  # of several lists the most generous one counts
+    return {**allowed, **_locked(root)}
+
+
+def _lists(root: Path) -> list[Path]:
+    """The files that may name requirements: of a folder that has none, those of the projects in it."""
+    return _lists_in(root) or [path for folder in sorted(root.glob("*/")) for path in _lists_in(folder)]
+
+
+def _lists_in(folder: Path) -> list[Path]:
+    lists = [
+        *(folder / name for name in _FILES),
+        *(path for pattern in _LISTS for path in sorted(folder.glob(pattern))),
+    ]
+    return [path for path in lists if path.is_file()]
 
 
 def _locked(root: Path) -> dict[str, int]:

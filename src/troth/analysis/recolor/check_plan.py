@@ -12,8 +12,8 @@ from troth.analysis.edits.apply import apply, compatible
 from troth.analysis.edits.write import Change
 from troth.analysis.findings import Edit, Finding
 from troth.analysis.recolor.plan import Plan
-from troth.analysis.recolor.project.notebooks import readable_cells
 from troth.analysis.source.encoding import decode
+from troth.analysis.source.notebook import read_notebook
 from troth.analysis.source.syntax import problem_in
 from troth.errors import InternalError
 
@@ -23,6 +23,7 @@ __all__ = ["awaiting_lost", "new_findings", "not_in", "rewritten", "split_blocki
 _NOT_A_LOSS = ("TR3",)
 _BLOCKING = "TR602"
 _LOST = ("TR1", "TR2")  # the families whose repair is an `await`
+_RETURNED = "TR109"
 
 
 def rewritten(root: Path, edits: Sequence[Edit], overlay: Mapping[str, bytes] | None = None) -> tuple[Change, ...]:
@@ -43,7 +44,11 @@ def rewritten(root: Path, edits: Sequence[Edit], overlay: Mapping[str, bytes] | 
         else:
             after = apply(before.decode("utf-8"), in_file).encode("utf-8")
         problem = problem_in(path, after) if path.endswith((".py", ".pyi", ".pyw", ".ipynb")) else None
-        if problem is None and path.endswith(".ipynb") and _cells(after) < _cells(before):
+        if (
+            problem is None
+            and path.endswith(".ipynb")
+            and read_notebook(after).python_cells < read_notebook(before).python_cells
+        ):
             problem = f"{path}: a cell is no longer Python"
         if problem is not None:
             raise InternalError(
@@ -88,23 +93,22 @@ def split_blocking(plan: Plan, fresh: Sequence[Finding]) -> tuple[tuple[Finding,
 
 
 def awaiting_lost(
-    plan: Plan, changes: Sequence[Change], before: Iterable[Finding], after: Iterable[Finding]
+    plan: Plan, changes: Sequence[Change], after: Iterable[Finding]
 ) -> tuple[tuple[Change, ...], tuple[Finding, ...]]:
     """The changes with an `await` at each call that a function lost while it was plain; and what is repaired by that.
 
-    `after` is what is found after the changes. Only fixes that are sure are taken.
+    `after` is what is found after the changes, some of it only because the function is async now. Only fixes that are
+    sure are taken; and where such a function returns a coroutine, a plain one gave it to whoever awaits, on some path.
     """
     recolored = {(function.module.path, function.qualname) for function in (*plan.definitions, *plan.followers)}
-    then = {_mark(finding) for finding in before}
     texts = {change.path: decode(change.after, change.path) for change in changes}
     lost = {
         finding.fix: finding
         for finding in after
         if finding.fix is not None
-        and finding.fix.safety == "sure"
+        and (finding.fix.safety == "sure" or (finding.code == _RETURNED and finding.fix.safety == "likely"))
         and finding.code.startswith(_LOST)
         and (finding.span.path, finding.symbol) in recolored
-        and _mark(finding) in then
         and all(edit.path in texts for edit in finding.fix.edits)
     }
     edits: dict[str, list[Edit]] = {}
@@ -120,7 +124,3 @@ def awaiting_lost(
 
 def _mark(finding: Finding) -> tuple[str, str, str, str]:
     return finding.code, finding.span.path, finding.symbol, finding.subject
-
-
-def _cells(data: bytes) -> int:
-    return readable_cells(data.decode("utf-8"))

@@ -62,7 +62,7 @@ def read_decisions(text: str, name: str) -> Decisions:
         place, answer = place.strip(), answer.strip()
         if not colon or answer not in get_args(Answer) or ":" not in place:
             raise MisuseError(
-                f"{name}:{number}: {line!r} is no decision.\nNothing was changed.\n"
+                f"{name}:{number}: {line!r} is not a decision.\nNothing was changed.\n"
                 "Write `path/to/file.py:function: recolor`, `leave` or `boundary` in place of `recolor`."
             )
         if answers.get(place, answer) != answer:

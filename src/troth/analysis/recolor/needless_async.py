@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from troth.analysis.findings import Edit
+from troth.analysis.project.test_files import is_test
 from troth.analysis.recolor.plan import Listed, Plan
-from troth.analysis.recolor.project.workspace import Workspace
-from troth.analysis.recolor.reach.callers import Cascade, is_test_file
+from troth.analysis.recolor.project.workspace import RecolorWorkspace
+from troth.analysis.recolor.reach.callers import Cascade
 from troth.analysis.recolor.to_sync import plan_sync
 from troth.analysis.rules._fixes.maybe_await import both_colors
 from troth.analysis.rules._syntax_position import standing
@@ -28,7 +29,7 @@ def needless_functions(program: Program, within: Callable[[str], bool]) -> tuple
     Those are among them that a dispatcher awaits, or somebody whom they are handed to; but what a test hands over has
     the color of what it stands for.
     """
-    handed = (function for function in handed_over(program) if not is_test_file(function.module.path))
+    handed = (function for function in handed_over(program) if not is_test(function.module.path))
     candidates = dict.fromkeys([*(answer.function for answer in needless(program)), *handed])
     return tuple(
         function
@@ -38,7 +39,7 @@ def needless_functions(program: Program, within: Callable[[str], bool]) -> tuple
 
 
 def plan_needless(
-    workspace: Workspace,
+    workspace: RecolorWorkspace,
     target: str,
     functions: Sequence[Function],
     cascade: Cascade,
@@ -115,7 +116,7 @@ def _spoiled(plan: Plan, left: Sequence[Function]) -> dict[Function, str]:
         why = f"{problem.path}:{problem.line}: {problem.why}"
         reasons |= dict.fromkeys(problem.about or by_name.get(problem.text.rpartition(".")[2], ()), why)
     for site in (site for site in plan.unknown if site.tree.view.kind in {"code", "notebook"}):
-        why = f"{site.path}:{site.line}: nobody can tell whose `{site.name}` is called there"
+        why = f"{site.path}:{site.line}: it is unclear whose `{site.name}` is called there"
         reasons |= dict.fromkeys(by_name.get(site.name, ()), why)
     for unable in plan.unable:
         reasons[unable.function] = unable.why

@@ -4,15 +4,16 @@ from dataclasses import dataclass, field
 
 from troth.analysis.semantics.symbols import Function
 
-__all__ = ["Problem"]
+__all__ = ["Obstacle"]
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Problem:
+class Obstacle:
     """A place where somebody has to decide, and why. While there is one, nothing is written.
 
     `about` are the functions that could change but for it; `settled_by` are the lines of a file of decisions, each of
-    which would settle it.
+    which would settle it. `doubt` says in a comment's words what may be wrong where nothing is changed; it is empty
+    where something surely would be.
     """
 
     path: str
@@ -21,3 +22,4 @@ class Problem:
     why: str
     about: tuple[Function, ...] = field(default=(), compare=False)
     settled_by: tuple[str, ...] = field(default=(), compare=False)
+    doubt: str = field(default="", compare=False)

@@ -9,20 +9,22 @@ from pathlib import Path
 from troth.analysis.crash import grouped
 from troth.analysis.mutate.measure.coverage import read_coverage
 from troth.analysis.project.project import Project
+from troth.analysis.project.test_files import is_test
 from troth.analysis.recolor.decisions import NOTHING_DECIDED, Decisions
 from troth.analysis.recolor.needless_async import needless_functions, plan_needless
 from troth.analysis.recolor.plan import Color, Plan
 from troth.analysis.recolor.project.prose import left_in_text
-from troth.analysis.recolor.project.sites import Site
-from troth.analysis.recolor.project.workspace import Subject, Workspace, read_workspace
+from troth.analysis.recolor.project.sites import CallSite
+from troth.analysis.recolor.project.workspace import RecolorWorkspace, Subject, read_workspace
 from troth.analysis.recolor.reach.boundary import AUTO, find_boundary
-from troth.analysis.recolor.reach.callers import Cascade, is_test_file
+from troth.analysis.recolor.reach.callers import Cascade
 from troth.analysis.recolor.reach.runner import usual_runner
 from troth.analysis.recolor.reach.wrong_color import wrong_colors
+from troth.analysis.recolor.rewrite.doubts import doubts_marked
 from troth.analysis.recolor.rewrite.test_marks import Marking
 from troth.analysis.recolor.surface import Surface, surface
 from troth.analysis.recolor.target import Target, find_target
-from troth.analysis.recolor.to_async import plan_async
+from troth.analysis.recolor.to_async import Properties, plan_async
 from troth.analysis.recolor.to_sync import plan_sync
 from troth.analysis.semantics import Program
 from troth.analysis.semantics.symbols import Function
@@ -43,7 +45,8 @@ class Wish:
     coverage: Path | None = None
     scope: tuple[str, ...] = ()
     decisions: Decisions = NOTHING_DECIDED
-    properties: bool = False  # may become methods
+    properties: Properties = False  # may become methods
+    mark: bool = False  # what nobody can decide gets a comment, and stops nothing
     needless: bool = False  # the targets are folders and files, and what is async there without need is meant
 
     def means(self, path: str) -> bool:
@@ -90,7 +93,7 @@ def plan_surface(project: Project, wish: Wish) -> Surface:
 
 def _read(
     project: Project, wish: Wish, overlay: Mapping[str, bytes] | None = None
-) -> tuple[Workspace, tuple[Function, ...]]:
+) -> tuple[RecolorWorkspace, tuple[Function, ...]]:
     def about(program: Program) -> Subject:
         if wish.needless:
             return Subject(frozenset(function.name for function in needless_functions(program, wish.means)), {})
@@ -146,7 +149,7 @@ def _is_pythons(function: Function) -> bool:
     return function.name.startswith("__") and function.name.endswith("__")
 
 
-def _plan(workspace: Workspace, wish: Wish, functions: Sequence[Function], to: Color) -> Plan:
+def _plan(workspace: RecolorWorkspace, wish: Wish, functions: Sequence[Function], to: Color) -> Plan:
     target = _named(wish)
     within: Callable[[str], bool] = wish.covers
     if to == "sync":
@@ -165,10 +168,10 @@ def _plan(workspace: Workspace, wish: Wish, functions: Sequence[Function], to: C
             decisions=wish.decisions,
             properties=wish.properties,
         )
-    return _told(plan, workspace, wish)
+    return _told(doubts_marked(workspace, plan) if wish.mark else plan, workspace, wish)
 
 
-def _told(plan: Plan, workspace: Workspace, wish: Wish) -> Plan:
+def _told(plan: Plan, workspace: RecolorWorkspace, wish: Wish) -> Plan:
     """The plan with what is told beside it."""
     to, within = plan.to, wish.covers
     names = {definition.name for definition in plan.definitions}
@@ -186,7 +189,7 @@ def _told(plan: Plan, workspace: Workspace, wish: Wish) -> Plan:
     )
 
 
-def _concerned(workspace: Workspace, plan: Plan) -> Iterator[str]:
+def _concerned(workspace: RecolorWorkspace, plan: Plan) -> Iterator[str]:
     """The Python files in which the change may be felt: they say the name of something that changes."""
     names = {function.name for function in (*plan.definitions, *plan.followers)}
     if not names:
@@ -197,7 +200,7 @@ def _concerned(workspace: Workspace, plan: Plan) -> Iterator[str]:
             yield view.path
 
 
-def _untested(plan: Plan, wish: Wish, root: Path) -> tuple[Site, ...] | None:
+def _untested(plan: Plan, wish: Wish, root: Path) -> tuple[CallSite, ...] | None:
     if wish.coverage is None:
         return None
     coverage = read_coverage(wish.coverage, root)
@@ -209,12 +212,12 @@ def _untested(plan: Plan, wish: Wish, root: Path) -> tuple[Site, ...] | None:
     )
 
 
-def marking_of(workspace: Workspace) -> Marking:
+def marking_of(workspace: RecolorWorkspace) -> Marking:
     """How the tests of the project say that a loop runs them; a plugin may take every async test by itself."""
     marks = Counter(
         mark
         for path, view in workspace.views.items()
-        if is_test_file(path)
+        if is_test(path)
         for mark in re.findall(r"\bmark\.(asyncio|anyio|trio)\b", view.text)
     )
     usual = marks.most_common(1)[0][0] if marks else "asyncio"

@@ -1,14 +1,14 @@
 """Tell a plan to people and to machines."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from troth.analysis.project.test_files import is_test
 from troth.analysis.recolor.decisions import place_of
 from troth.analysis.recolor.plan import Listed, Plan
-from troth.analysis.recolor.project.sites import Site
+from troth.analysis.recolor.project.sites import CallSite
 from troth.analysis.recolor.surface import Surface
-from troth.analysis.semantics.resolve.test_files import is_test
 from troth.analysis.semantics.symbols import Function
 
 __all__ = ["as_json", "surface_as_json", "surface_lines", "text_lines", "upgrade_note"]
@@ -39,6 +39,8 @@ def text_lines(plan: Plan, *, everything: bool = False) -> Iterator[str]:
         yield f"{_count(len(plan.unable), 'function')} that cannot become {plan.to}; pick the others with `--methods`"
         for unable in plan.unable:
             yield f"  {unable.function.place[0]}:{unable.line}  {unable.function.qualname} {unable.why}"
+            if unable.settled_by:
+                yield f"    decided by  {_answers(unable.settled_by)}"
     if plan.problems:
         yield f"{_count(len(plan.problems), 'place')} that somebody has to decide"
         for problem in plan.problems:
@@ -46,16 +48,23 @@ def text_lines(plan: Plan, *, everything: bool = False) -> Iterator[str]:
             if problem.settled_by:
                 yield f"    decided by  {_answers(problem.settled_by)}"
     yield from _unknown(plan)
+    if plan.marked:
+        places = _count(len(plan.marked), "place")
+        yield f"{places} that nobody can decide; a comment `# troth:` there says what to look at"
+        yield from _short(_listed(plan.marked), most)
     if plan.stays:
         yield f"{_count(len(plan.stays), 'function')} left as before"
         yield from _short(_listed(plan.stays), most)
+    if plan.runs:
+        yield f"{_count(len(plan.runs), 'place')} where plain code runs it"
+        yield from _short(_listed(plan.runs), most)
     if plan.wrong_colors:
         yield f"{_count(len(plan.wrong_colors), 'callable')} of the wrong color handed over along the way"
         yield from _listed(plan.wrong_colors)
-    places = (*plan.texts, *plan.notes, *(_as_listed(site) for site in _in_text(plan)))
-    if places:
-        yield f"{_count(len(places), 'place')} in text or mocks to look at; nothing is changed there"
-        yield from _short(_listed(places), most)
+    looked_at = (*plan.texts, *plan.notes, *(_as_listed(site) for site in _in_text(plan)))
+    if looked_at:
+        yield f"{_count(len(looked_at), 'place')} in text or mocks to look at; nothing is changed there"
+        yield from _short(_listed(looked_at), most)
     if plan.untested is not None:
         yield f"{_count(len(plan.untested), 'call')} that no test runs"
         yield from _short([f"  {site.path}:{site.line}  {site.text}" for site in plan.untested], most)
@@ -76,15 +85,24 @@ def _unknown(plan: Plan) -> Iterator[str]:
         yield f"{calls} of a namesake on something unknown; `--leave-unknown` leaves them as they are"
         for site in in_code:
             yield f"  {site.path}:{site.line}  {site.text}, {site.use.words}"
-            yield f"    decided by  {place_of(site.caller, site.path)}: recolor | leave"
+            yield f"    decided by  {_answers(_settled_by(site, in_code))}"
 
 
-def _in_text(plan: Plan) -> list[Site]:
+def _settled_by(site: CallSite, unknown: Sequence[CallSite]) -> tuple[str, ...]:
+    """The lines that would settle a call: by its own line where the function has calls of several receivers."""
+    beside = {
+        other.text for other in unknown if (other.path, other.caller, other.name) == (site.path, site.caller, site.name)
+    }
+    place = place_of(site.caller, site.path) if len(beside) == 1 else f"{site.path}:{site.line}"
+    return tuple(f"{place}: {answer}" for answer in ("recolor", "leave"))
+
+
+def _in_text(plan: Plan) -> list[CallSite]:
     return [site for site in plan.unknown if site.tree.view.kind in {"markdown", "docstring"}]
 
 
-def _as_listed(site: Site) -> Listed:
-    return Listed(site.path, site.line, site.text, "nobody can tell what the receiver is in that snippet")
+def _as_listed(site: CallSite) -> Listed:
+    return Listed(site.path, site.line, site.text, "the receiver is unknown in that snippet")
 
 
 def upgrade_note(plan: Plan) -> list[str]:
@@ -133,8 +151,11 @@ def as_json(plan: Plan) -> dict[str, Any]:
         "definitions": [_function(definition) for definition in plan.definitions],
         "followers": [_function(follower) for follower in plan.followers],
         "calls": [_site(site) for site in plan.sites],
-        "unknown": [_site(site) for site in plan.unknown],
-        "unable": [{**_function(waits.function), "why": waits.why, "at": waits.line} for waits in plan.unable],
+        "unknown": [{**_site(site), "settled_by": list(_settled_by(site, plan.unknown))} for site in plan.unknown],
+        "unable": [
+            {**_function(waits.function), "why": waits.why, "at": waits.line, "settled_by": list(waits.settled_by)}
+            for waits in plan.unable
+        ],
         "problems": [
             {
                 "path": problem.path,
@@ -145,7 +166,9 @@ def as_json(plan: Plan) -> dict[str, Any]:
             }
             for problem in plan.problems
         ],
+        "marked": [_item(place) for place in plan.marked],
         "stays": [_item(place) for place in plan.stays],
+        "runs": [_item(place) for place in plan.runs],
         "taught": [_item(place) for place in plan.taught],
         "wrong_colors": [_item(place) for place in plan.wrong_colors],
         "texts": [_item(place) for place in (*plan.texts, *plan.notes)],
@@ -170,7 +193,7 @@ def _function(function: Function) -> dict[str, Any]:
     return {"path": function.place[0], "line": function.place[1], "name": function.qualname}
 
 
-def _site(site: Site) -> dict[str, Any]:
+def _site(site: CallSite) -> dict[str, Any]:
     caller = "" if site.caller is None else site.caller.qualname
     return {
         "path": site.path,
@@ -197,7 +220,7 @@ def _short(rows: list[str], most: int) -> Iterator[str]:
         yield f"  … and {len(rows) - most} more; `--all` shows them, `--output-format json` too"
 
 
-def _use(site: Site) -> str:
+def _use(site: CallSite) -> str:
     kind = site.tree.view.kind
     return site.use.words + ("" if kind == "code" else f" in a {kind}" if kind != "markdown" else " in a snippet")
 

@@ -42,7 +42,11 @@ def find_target(program: Program, text: str) -> Target:
             return _of_class(text, member.cls, method)
         if isinstance(member, FunctionValue) and isinstance(member.function, Function) and not method:
             return Target(text, (member.function,))
+    if (target := _inside(text, module, name)) is not None:
+        return target
     names = sorted(module.bindings)
+    if head in names:
+        raise MisuseError(_nothing_inside(module, head, name))
     near = get_close_matches(head, names, n=3, cutoff=0.5)
     raise MisuseError(
         f"{module.path} has no class or function {head!r}.\nNothing was changed.\n"
@@ -54,10 +58,28 @@ def find_target(program: Program, text: str) -> Target:
     )
 
 
+def _inside(text: str, module: Module, name: str) -> Target | None:
+    """What is defined in a function, or in a class of a class, by its whole name: `outer.inner`."""
+    functions = [index for index, facts in enumerate(module.facts.functions) if index and facts.qualname == name]
+    if functions:
+        return Target(text, tuple(module.function(index) for index in functions))
+    classes = [index for index, facts in enumerate(module.facts.classes) if facts.qualname == name]
+    return _of_class(text, module.cls(classes[-1]), "") if classes else None
+
+
+def _nothing_inside(module: Module, head: str, name: str) -> str:
+    inner = [facts.qualname for facts in module.facts.functions[1:] if facts.qualname.startswith(f"{head}.")]
+    near = get_close_matches(name, inner, n=3, cutoff=0.5) or inner[:12]
+    is_said = f"It has {', '.join(f'`{inside}`' for inside in near)}." if near else "Name it alone."
+    return f"{module.path}: nothing in {head!r} is called {name.partition('.')[2]!r}.\nNothing was changed.\n{is_said}"
+
+
 def _of_class(text: str, cls: Class, method: str) -> Target:
     if not method:
         functions = [cls.module.function(index) for indexes in cls.methods.values() for index in indexes]
         return Target(text, tuple(functions), cls)
+    if method not in cls.methods and (inner := _inside(text, cls.module, f"{cls.facts.qualname}.{method}")) is not None:
+        return inner
     if method not in cls.methods:
         near = get_close_matches(method, cls.methods, n=3, cutoff=0.5)
         raise MisuseError(

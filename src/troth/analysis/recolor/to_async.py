@@ -1,35 +1,61 @@
-"""Plan that functions become async: definitions, an `await` at each call, and callers that follow."""
+"""Plan that functions become async: definitions, an `await` at each call, and callers that follow.
+
+The plan begins with the functions that were named and ends when nothing follows any more.
+
+1. The family: a method turns together with its overrides and bases, and with its partners, such as the other half of
+   a context manager. Functions that cannot turn (`__len__`, for example) are named as unable.
+2. The callers: each call has to be awaited, so a plain caller turns as well, with its own family, as far as the
+   cascade allows. A caller that is handed around as a callback, that the boundary holds, or that people have decided
+   to leave stays plain, and the plan says why. This repeats until no other caller follows.
+3. The calls: each site gets its `await`, or, in a caller that stays plain, a call of the runner (`asyncio.run`,
+   `bridge.run`) if the boundary allows that. A call that cannot be rewritten is an obstacle, and a namesake whose
+   receiver is unknown is a question to people.
+4. The definitions: `async def`, with what tests, fixtures, generators and properties need besides.
+
+If every plain caller may run a coroutine, a follower is worth nothing that brings obstacles of its own. So the plan
+is made, the followers with obstacles are told to stay plain, and it is made again, until no new one is told. The set
+only grows, so this ends.
+
+Nothing is written here: a `Plan` has the edits, and everything that stands against them. What people have decided
+(`Decisions`) counts for more than any reason that is found.
+"""
 
 import ast
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from troth.analysis.findings import Edit
+from troth.analysis.project.test_files import is_test
 from troth.analysis.recolor.call_edits import calls_rewritten, not_awaited
 from troth.analysis.recolor.decisions import NOTHING_DECIDED, Decisions, place_of
 from troth.analysis.recolor.plan import Listed, Plan, outside
-from troth.analysis.recolor.problem import Problem
+from troth.analysis.recolor.problem import Obstacle
 from troth.analysis.recolor.project.property_reads import is_property
-from troth.analysis.recolor.project.sites import Site, Sites, find_sites
+from troth.analysis.recolor.project.sites import CallSite, Sites, find_sites
 from troth.analysis.recolor.project.unread import in_unread_files
-from troth.analysis.recolor.project.workspace import Workspace
+from troth.analysis.recolor.project.workspace import RecolorWorkspace
 from troth.analysis.recolor.reach.boundary import Boundary
-from troth.analysis.recolor.reach.callers import Cascade, in_scope, is_test_file
+from troth.analysis.recolor.reach.callers import Cascade, in_scope
 from troth.analysis.recolor.reach.context_managers import with_partners
 from troth.analysis.recolor.reach.decided import decided
 from troth.analysis.recolor.reach.family import family, may_fulfil
 from troth.analysis.recolor.reach.handed_around import handed_around
-from troth.analysis.recolor.reach.unable import awaited_already, kept_plain, unable_among
+from troth.analysis.recolor.reach.loop_start import runs_awaited
+from troth.analysis.recolor.reach.pass_through import hands_on, passing_on, returns_awaited
+from troth.analysis.recolor.reach.unable import awaited_already, kept_plain, split_unable, unable_among
 from troth.analysis.recolor.rewrite.generators import generator_made_async
 from troth.analysis.recolor.rewrite.mocks import mocks_recolored
 from troth.analysis.recolor.rewrite.rewrite_async import definition_made_async, property_made_method
-from troth.analysis.recolor.rewrite.test_marks import ASYNCIO, Marking, marked
+from troth.analysis.recolor.rewrite.test_marks import ASYNCIO, Marking, fixture_marked, marked
 from troth.analysis.recolor.rewrite.unittest_base import is_unittest, isolated
 from troth.analysis.recolor.rewrite.value_use import CONSUMES
 from troth.analysis.semantics import Program
 from troth.analysis.semantics.symbols import Function
 
-__all__ = ["plan_async"]
+__all__ = ["Properties", "plan_async"]
+
+Properties = bool | Literal["targets"]  # which of them may become methods
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,11 +67,11 @@ class _Terms:
     marking: Marking
     within: Callable[[str], bool]
     decisions: Decisions
-    properties: bool  # may become methods
+    properties: Properties
 
 
 def plan_async(
-    workspace: Workspace,
+    workspace: RecolorWorkspace,
     target: str,
     functions: Sequence[Function],
     cascade: Cascade,
@@ -54,13 +80,13 @@ def plan_async(
     marking: Marking = ASYNCIO,
     within: Callable[[str], bool] = lambda _path: True,
     decisions: Decisions = NOTHING_DECIDED,
-    properties: bool = False,
+    properties: Properties = False,
 ) -> Plan:
     """The plan for `functions`, and for the plain callers that `cascade` lets follow up to `boundary`.
 
     What people have decided counts for more than any reason that is found here. Where every plain caller may run the
     coroutine, one that would bring an obstacle of its own with it stays plain instead. With `properties`, a property
-    becomes a method.
+    becomes a method; with "targets" only one that is among `functions` does.
     """
     terms = _Terms(cascade, boundary, marking, within, decisions, properties)
     plain: dict[Function, str] = {}
@@ -81,7 +107,7 @@ def _bringing_obstacles(program: Program, plan: Plan) -> dict[Function, str]:
             callers.setdefault(function, f"{problem.path}:{problem.line}: {problem.why}")
     for site in plan.unknown:
         for function in (follower for follower in followers if follower.name == site.name):
-            callers.setdefault(function, f"{site.path}:{site.line} may call it, and nobody can tell")
+            callers.setdefault(function, f"{site.path}:{site.line} may call it, but this is uncertain")
     for function, why in list(callers.items()):
         callers |= {
             relative: why
@@ -92,7 +118,7 @@ def _bringing_obstacles(program: Program, plan: Plan) -> dict[Function, str]:
 
 
 def _planned(
-    workspace: Workspace, target: str, functions: Sequence[Function], terms: _Terms, kept: Mapping[Function, str]
+    workspace: RecolorWorkspace, target: str, functions: Sequence[Function], terms: _Terms, kept: Mapping[Function, str]
 ) -> Plan:
     program, decisions, within = workspace.program, terms.decisions, terms.within
     definitions = tuple(
@@ -102,16 +128,21 @@ def _planned(
         and _is_written(workspace, function)
         and (function in functions or decisions.about(function, function.module.path) != "leave")
     )
-    unable = unable_among(workspace, definitions, decisions, properties=terms.properties)
-    unable += awaited_already(program, definitions, decided(find_sites(workspace, definitions), definitions, decisions))
+    unable = unable_among(workspace, definitions, decisions, properties=bool(terms.properties))
+    calls = _sites(workspace, definitions, decisions)
+    promising = awaited_already(program, definitions, calls)
+    unable += (waits for waits in promising if not _is_settled(workspace, waits.function, calls, decisions))
+    unable, in_text = split_unable(workspace, unable)
     changed, stays = _followed(workspace, definitions, terms, kept)
-    sites = decided(find_sites(workspace, changed), changed, decisions)
+    sites = _sites(workspace, changed, decisions)
     mocked, odd_mocks = mocks_recolored(workspace, definitions, "async")
-    edits, problems, notes = calls_rewritten(program, sites, changed, terms.boundary, stays, within, decisions)
+    edits, problems, runs, notes = calls_rewritten(workspace, sites, changed, terms.boundary, stays, within, decisions)
     problems += in_unread_files(workspace, changed, decisions)
     problems += _perhaps_fulfilling(program, definitions, changed, decisions)
+    promised = {waits.function for waits in promising}  # by decision only: else they are unable
+    passing = passing_on(workspace, changed) | promised
     for function in changed:
-        edits += _definition_edits(workspace, function, terms)
+        edits += _definition_edits(workspace, function, terms, is_passing=function in passing)
     return Plan(
         target,
         "async",
@@ -124,18 +155,35 @@ def _planned(
         tuple(site for site in sites.unknown if _is_open(site, terms)),
         sites.mentions,
         tuple(sorted(Listed(*function.place, function.qualname, why) for function, why in stays.items())),
-        notes=(*odd_mocks, *notes, *_by_name(sites, within), *outside(sites.calls, within)),
+        runs=tuple(runs),
+        notes=(*odd_mocks, *notes, *in_text, *_by_name(sites, within), *outside(sites.calls, within)),
     )
 
 
+def _is_settled(workspace: RecolorWorkspace, function: Function, calls: Sites, decisions: Decisions) -> bool:
+    """Whether a function that gives something to be awaited may await it instead."""
+    if decisions.about(function, function.module.path) == "recolor":
+        return True
+    uses = [site.use.kind for site in calls.calls if function in site.functions]
+    is_open = any(site.name == function.name for site in (*calls.unknown, *calls.mixed))
+    return not is_open and hands_on(workspace, function, uses)
+
+
+def _sites(workspace: RecolorWorkspace, functions: Collection[Function], decisions: Decisions) -> Sites:
+    """The calls of `functions` that change; those that gave a coroutine before are called as they were."""
+    passing = passing_on(workspace, functions)
+    subjects = [function for function in functions if function not in passing]
+    return decided(find_sites(workspace, subjects), subjects, decisions)
+
+
 def _followed(
-    workspace: Workspace, definitions: Sequence[Function], terms: _Terms, kept: Mapping[Function, str]
+    workspace: RecolorWorkspace, definitions: Sequence[Function], terms: _Terms, kept: Mapping[Function, str]
 ) -> tuple[set[Function], dict[Function, str]]:
     """All that changes, `definitions` and the callers that follow, and which callers stay plain and why."""
     changed = set(definitions)
     stays: dict[Function, str] = dict(kept)
     while True:
-        sites = decided(find_sites(workspace, changed), changed, terms.decisions)
+        sites = _sites(workspace, changed, terms.decisions)
         waiting = {
             site.caller
             for site in not_awaited(sites, terms.within)
@@ -150,26 +198,35 @@ def _followed(
         if not waiting:
             return changed, stays
         handed = handed_around(workspace, waiting, "async", terms.within, terms.decisions)
+        promising = awaited_already(
+            workspace.program, sorted(waiting, key=_place), _sites(workspace, waiting, terms.decisions)
+        )
+        handed |= {promise.function: f"it {promise.why}" for promise in promising if promise.function not in handed}
         for function in waiting:
             kin = [
                 relative
                 for relative in with_partners(workspace.program, family(workspace.program, [function]))
                 if not relative.is_async and _is_written(workspace, relative)
             ]
-            why = _why_plain(workspace, function, kin, handed, terms, kept)
+            why = _why_plain(workspace, function, kin, handed, terms, kept, changed)
             if why is None:
                 changed |= {function, *kin}
             else:
                 stays[function] = why
 
 
+def _place(function: Function) -> tuple[str, int]:
+    return function.place
+
+
 def _why_plain(
-    workspace: Workspace,
+    workspace: RecolorWorkspace,
     function: Function,
     kin: list[Function],
     handed: Mapping[Function, str],
     terms: _Terms,
     kept: Mapping[Function, str],
+    changed: Collection[Function],
 ) -> str | None:
     """Why a caller stays plain; None if it follows with all of its kin."""
     if terms.decisions.about(function, function.module.path) != "recolor":
@@ -180,7 +237,8 @@ def _why_plain(
                 relative,
                 handed,
                 kin,
-                properties=terms.properties,
+                changed=changed,
+                properties=terms.properties is True,
                 entering=not terms.boundary.is_auto,
             )
             if why is not None:
@@ -188,7 +246,9 @@ def _why_plain(
     return next((kept[relative] for relative in kin if relative in kept), None)
 
 
-def _definition_edits(workspace: Workspace, function: Function, terms: _Terms) -> list[Edit]:
+def _definition_edits(
+    workspace: RecolorWorkspace, function: Function, terms: _Terms, *, is_passing: bool
+) -> list[Edit]:
     """The edits of a definition that becomes async, with what its tests or its decorators need."""
     where = workspace.definition(function)
     if where is None:
@@ -198,16 +258,21 @@ def _definition_edits(workspace: Workspace, function: Function, terms: _Terms) -
     if is_unittest(workspace.program, function):
         base = isolated(workspace, function)
         edits += base if isinstance(base, list) else []
-    elif is_test_file(tree.view.path) and node.name.startswith("test"):
+    elif is_test(tree.view.path) and node.name.startswith("test"):
         edits += marked(tree, node, terms.marking)
+    else:
+        edits += fixture_marked(tree, node, terms.marking)
     if function.is_generator:
         edits += generator_made_async(tree, node)
+    if is_passing:
+        edits += returns_awaited(tree, node)
+    edits += runs_awaited(tree, node)
     if is_property(function):
         edits += property_made_method(tree, node)
     return [*edits, *definition_made_async(tree, node)]  # after the mark, which may go to the same place
 
 
-def _is_open(site: Site, terms: _Terms) -> bool:
+def _is_open(site: CallSite, terms: _Terms) -> bool:
     """Whether somebody has to say if a call of a namesake is meant."""
     return (
         site.use.kind not in CONSUMES - {"entered"}
@@ -219,7 +284,7 @@ def _is_open(site: Site, terms: _Terms) -> bool:
 
 def _by_name(sites: Sites, within: Callable[[str], bool]) -> list[Listed]:
     """The calls that are meant by their name alone: a reader may know better."""
-    why = "meant by its name: nobody can tell its receiver, and nothing else in the project has a method of that name"
+    why = "meant by its name: its receiver is unknown, and nothing else in the project has a method of that name"
     return [Listed(site.path, site.line, site.text, why) for site in sites.calls if site.by_name and within(site.path)]
 
 
@@ -231,7 +296,7 @@ def _follows(caller: Function, cascade: Cascade, decisions: Decisions) -> bool:
 
 def _perhaps_fulfilling(
     program: Program, functions: Sequence[Function], changed: Collection[Function], decisions: Decisions
-) -> list[Problem]:
+) -> list[Obstacle]:
     """The classes that may stand in for a protocol with one method: whether they do is for somebody to say."""
     problems = []
     for function in functions:
@@ -240,9 +305,10 @@ def _perhaps_fulfilling(
                 path, line = fulfilling.place
                 why = f"it may stand in for `{function.qualname}`, which becomes async"
                 lines = tuple(f"{place_of(fulfilling, path)}: {answer}" for answer in ("recolor", "leave"))
-                problems.append(Problem(path, line, fulfilling.qualname, why, (function,), lines))
+                doubt = f"may stand in for `{function.qualname}`, which is async now; then this has to be async as well"
+                problems.append(Obstacle(path, line, fulfilling.qualname, why, (function,), lines, doubt))
     return problems
 
 
-def _is_written(workspace: Workspace, function: Function) -> bool:
+def _is_written(workspace: RecolorWorkspace, function: Function) -> bool:
     return workspace.definition(function) is not None

@@ -9,11 +9,11 @@ from troth.analysis.facts.from_ast.expressions import at
 from troth.analysis.findings import Edit
 from troth.analysis.recolor.decisions import NOTHING_DECIDED, Decisions, place_of
 from troth.analysis.recolor.plan import Listed, Plan, Waits, outside, split_by_kind
-from troth.analysis.recolor.problem import Problem
-from troth.analysis.recolor.project.sites import Site, Sites, find_sites
+from troth.analysis.recolor.problem import Obstacle
+from troth.analysis.recolor.project.sites import CallSite, Sites, find_sites
 from troth.analysis.recolor.project.tree import Definition, Tree, Waiting, waiting_in
 from troth.analysis.recolor.project.unread import in_unread_files
-from troth.analysis.recolor.project.workspace import Workspace
+from troth.analysis.recolor.project.workspace import RecolorWorkspace
 from troth.analysis.recolor.reach.callback_takers import lambda_taken, mention_taken
 from troth.analysis.recolor.reach.callers import Cascade, in_scope, kept_by
 from troth.analysis.recolor.reach.color_requirements import required_by
@@ -21,8 +21,10 @@ from troth.analysis.recolor.reach.decided import decided
 from troth.analysis.recolor.reach.family import family
 from troth.analysis.recolor.reach.handed_around import handed_around
 from troth.analysis.recolor.rewrite.mocks import mocks_recolored
-from troth.analysis.recolor.rewrite.rewrite_sync import PassedOn, Rewritten, definition_made_plain, site_made_plain
+from troth.analysis.recolor.rewrite.plain_generators import generator_made_plain, is_plain_able
+from troth.analysis.recolor.rewrite.rewrite_sync import PassThrough, Rewritten, definition_made_plain, site_made_plain
 from troth.analysis.recolor.rewrite.test_marks import marks_dropped
+from troth.analysis.recolor.rewrite.unittest_base import isolation_dropped
 from troth.analysis.recolor.rewrite.value_use import CONSUMES
 from troth.analysis.semantics import Program
 from troth.analysis.semantics.queries.dispatch import Dispatcher
@@ -41,24 +43,24 @@ class _Round:
     `passing` are plain functions that return what the calls give; their own calls change with them.
     """
 
-    def __init__(self, workspace: Workspace, found: Sites, dispatched: Dispatched) -> None:
+    def __init__(self, workspace: RecolorWorkspace, found: Sites, dispatched: Dispatched) -> None:
         sites = self.sites = _without(found, dispatched)
         ours = {site.call for site in sites.calls}
-        self.edits: dict[Site, list[Edit]] = {}
-        self.problems: dict[Site, Problem] = {}
+        self.edits: dict[CallSite, list[Edit]] = {}
+        self.problems: dict[CallSite, Obstacle] = {}
         self.gone: set[ast.AST] = set()
-        self.passing: dict[Function, Site] = {}
+        self.passing: dict[Function, CallSite] = {}
         self.handed: list[Edit] = []
-        self.handed_problems: list[Problem] = []
+        self.handed_problems: list[Obstacle] = []
         program = workspace.program
         for site in sites.calls:
             if site.use.kind == "lambda":
                 plain: Rewritten = _with_nothing_gone(lambda_taken(program, site, "sync"))
             else:
                 plain = site_made_plain(site, ours)
-            if isinstance(plain, PassedOn):
+            if isinstance(plain, PassThrough):
                 plain = self._passed_on(program, site, plain.function)
-            if isinstance(plain, Problem):
+            if isinstance(plain, Obstacle):
                 self.problems[site] = plain
             else:
                 self.edits[site] = plain[0]
@@ -67,21 +69,21 @@ class _Round:
         for site in sites.mixed:
             if site.use.kind in CONSUMES:
                 why = "its receiver may be of another class too, whose method keeps its color"
-                self.problems[site] = Problem(site.path, site.line, site.text, why, site.functions)
+                self.problems[site] = Obstacle(site.path, site.line, site.text, why, site.functions)
         for mention in sites.mentions:
             if mention.is_known and not (mention.taker is None and set(mention.functions) <= set(dispatched)):
                 answer = mention_taken(program, mention, "sync")
-                if isinstance(answer, Problem):
+                if isinstance(answer, Obstacle):
                     self.handed_problems.append(answer)
                 else:
                     self.handed += answer
 
     def _passed_on(
-        self, program: Program, site: Site, function: Function
-    ) -> tuple[list[Edit], list[ast.AST]] | Problem:
+        self, program: Program, site: CallSite, function: Function
+    ) -> tuple[list[Edit], list[ast.AST]] | Obstacle:
         if function.name.startswith("__") or len(family(program, [function])) > 1:
             why = f"its coroutine is returned by `{function.qualname}`, which is one of several methods of that name"
-            return Problem(site.path, site.line, site.text, f"{why}; whoever calls them awaits it", site.functions)
+            return Obstacle(site.path, site.line, site.text, f"{why}; whoever calls them awaits it", site.functions)
         self.passing[function] = site
         return [], []
 
@@ -102,12 +104,12 @@ def _without(sites: Sites, dispatched: Dispatched) -> Sites:
     return replace(sites, calls=calls, unknown=unknown, mixed=mixed)
 
 
-def _with_nothing_gone(found: list[Edit] | Problem) -> Rewritten:
-    return found if isinstance(found, Problem) else (found, [])
+def _with_nothing_gone(found: list[Edit] | Obstacle) -> Rewritten:
+    return found if isinstance(found, Obstacle) else (found, [])
 
 
 def plan_sync(
-    workspace: Workspace,
+    workspace: RecolorWorkspace,
     target: str,
     functions: Sequence[Function],
     cascade: Cascade,
@@ -148,9 +150,11 @@ def plan_sync(
         where = workspace.definition(function)
         if where is not None:
             edits += definition_made_plain(*where)
+            if function.is_generator and function.is_async:
+                edits += generator_made_plain(*where)
             by_tree.setdefault(where[0], []).append(where[1])
     for tree, nodes in by_tree.items():
-        edits += marks_dropped(tree, nodes)
+        edits += [*marks_dropped(tree, nodes), *isolation_dropped(tree, nodes)]
     mocked, odd_mocks = mocks_recolored(workspace, definitions, "sync")
     in_code, in_text = split_by_kind(
         {
@@ -176,7 +180,9 @@ def plan_sync(
     )
 
 
-def _settled(workspace: Workspace, changed: set[Function], dispatched: Dispatched, decisions: Decisions) -> _Round:
+def _settled(
+    workspace: RecolorWorkspace, changed: set[Function], dispatched: Dispatched, decisions: Decisions
+) -> _Round:
     """What changing the functions does; those that only pass on what these give are added to `changed`."""
     while True:
         current = _Round(workspace, decided(find_sites(workspace, changed), changed, decisions), dispatched)
@@ -185,17 +191,18 @@ def _settled(workspace: Workspace, changed: set[Function], dispatched: Dispatche
         changed.update(current.passing)
 
 
-def _has_color(workspace: Workspace, function: Function) -> bool:
+def _has_color(workspace: RecolorWorkspace, function: Function) -> bool:
     """Whether there is something to change: an `async def`, or an abstract method that is annotated as awaitable."""
     where = workspace.definition(function)
     return where is not None and (function.is_async or bool(definition_made_plain(*where)))
 
 
-def _unable(workspace: Workspace, functions: Sequence[Function], gone: Collection[ast.AST]) -> list[Waits]:
+def _unable(workspace: RecolorWorkspace, functions: Sequence[Function], gone: Collection[ast.AST]) -> list[Waits]:
     unable = []
     for function in functions:
-        if function.is_async and function.is_generator:
-            unable.append(Waits(function, "is an async generator", function.place[1]))
+        where = workspace.definition(function) if function.is_async and function.is_generator else None
+        if where is not None and not is_plain_able(where[1]):
+            unable.append(Waits(function, "is an async generator, and a decorator asks for one", function.place[1]))
             continue
         waits = _left(workspace, function, gone)
         if waits:
@@ -210,7 +217,7 @@ def _unable(workspace: Workspace, functions: Sequence[Function], gone: Collectio
     return unable
 
 
-def _left(workspace: Workspace, function: Function, gone: Collection[ast.AST]) -> list[Waiting]:
+def _left(workspace: RecolorWorkspace, function: Function, gone: Collection[ast.AST]) -> list[Waiting]:
     """Where `function` still waits."""
     where = workspace.definition(function)
     if where is None:
@@ -220,7 +227,7 @@ def _left(workspace: Workspace, function: Function, gone: Collection[ast.AST]) -
 
 
 def _ready(
-    workspace: Workspace,
+    workspace: RecolorWorkspace,
     current: _Round,
     changed: Collection[Function],
     stays: dict[Function, str],
@@ -239,7 +246,11 @@ def _ready(
     handed = handed_around(workspace, free, "sync", lambda _path: True, decisions)
     ready = []
     for function in free:
-        why = kept_by(program, function, handed)
+        why = (
+            _kept_generator(workspace, function, handed)
+            if function.is_generator
+            else kept_by(program, function, handed)
+        )
         kin = [relative for relative in family(program, [function]) if relative is not function]
         if why is None and any(relative.is_async and _left(workspace, relative, current.gone) for relative in kin):
             why = "another method of that name in its family still waits"
@@ -248,6 +259,15 @@ def _ready(
         else:
             ready += [function, *(relative for relative in kin if _has_color(workspace, relative))]
     return ready
+
+
+def _kept_generator(workspace: RecolorWorkspace, function: Function, handed: Mapping[Function, str]) -> str | None:
+    """What keeps an async generator as it is; None if nothing does."""
+    where = workspace.definition(function)
+    if where is None or function.name.startswith("__") or not is_plain_able(where[1]):
+        return "it is a generator, and somebody else asks for its color"
+    why = required_by(workspace.program, function, ()) if not function.facts.decorators else None
+    return handed.get(function) or (None if why is None else f"it {why}")
 
 
 def _spoiled(trial: _Round, new: Collection[Function]) -> dict[Function, str]:
@@ -266,5 +286,5 @@ def _spoiled(trial: _Round, new: Collection[Function]) -> dict[Function, str]:
         by_name.setdefault(function.name, []).append(function)
     for site in trial.unknown:
         for function in by_name.get(site.name, ()):
-            bad[function] = f"{site.path}:{site.line}: nobody can tell whose `{site.name}` is called there"
+            bad[function] = f"{site.path}:{site.line}: it is unclear whose `{site.name}` is called there"
     return bad

@@ -3,16 +3,19 @@
 import re
 
 from troth.analysis.findings import Finding
-from troth.analysis.report.content import Report
-from troth.analysis.source.definitions import definitions_in
+from troth.analysis.report.content import CheckReport
+from troth.analysis.source.definitions import Definition, definitions_in
 
 __all__ = ["advice"]
 
 _NONE_OFFERED = re.compile(r"none is offered; (?P<rest>.+)", re.DOTALL)
+_PROPERTY = frozenset({"property", "cached_property", "setter", "deleter"})
 
 
-def advice(finding: Finding, report: Report) -> str:
-    """One sentence: the rule's own, else what the place of the finding allows; never a way to hide it."""
+def advice(finding: Finding, report: CheckReport) -> str:
+    """One sentence: the finding's, the rule's, else what the place of the finding allows; never a way to hide it."""
+    if finding.repair:
+        return finding.repair
     page = report.rules.get(finding.code)
     if page is not None:
         own = page.part("How to repair")
@@ -23,18 +26,28 @@ def advice(finding: Finding, report: Report) -> str:
         return "await the call; cells may do that at their top level"
     if not finding.symbol:
         return "there is no loop at module level: move the call into an `async def` that `asyncio.run` starts"
-    if _is_sync(finding, report):
-        name = finding.symbol.rpartition(".")[2]
+    around = _around(finding, report)
+    if around is None or around.is_async or around.is_class:
+        return "await the call"
+    name = finding.symbol.rpartition(".")[2]
+    if name.startswith("__") and name.endswith("__"):
         return (
-            f"`{name}` is a plain `def`, where nothing can be awaited: `troth recolor` makes it and its callers async, "
-            "`troth.bridge.run` calls across"
+            f"Python itself calls `{name}`, so it cannot be async: run the call with `troth.bridge.run`, "
+            "or move it to an async function that makes or uses the object"
         )
-    return "await the call"
+    if _PROPERTY.intersection(around.decorators):
+        return (
+            f"`{name}` is a property, which nobody can await: run the call with `troth.bridge.run`, "
+            "or make it a method with `troth recolor --to async --properties`"
+        )
+    return (
+        f"`{name}` is a plain `def`, where nothing can be awaited: `troth recolor` makes it and its callers async, "
+        "`troth.bridge.run` calls across"
+    )
 
 
-def _is_sync(finding: Finding, report: Report) -> bool:
-    """Whether the function around the finding is a plain one, as far as its file tells."""
+def _around(finding: Finding, report: CheckReport) -> Definition | None:
+    """The function around the finding, as far as its file tells."""
     data = report.lines.data(finding.span.path)
     definitions = definitions_in(data) if data is not None else None
-    own = (definitions or {}).get(finding.symbol.replace(".<locals>", ""))
-    return own is not None and not own.is_async and not own.is_class
+    return (definitions or {}).get(finding.symbol.replace(".<locals>", ""))

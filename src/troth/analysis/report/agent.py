@@ -5,22 +5,27 @@ from collections.abc import Iterator
 from troth.analysis.crash import line_of
 from troth.analysis.edits.apply import apply
 from troth.analysis.edits.write import Change
-from troth.analysis.findings import Edit, Finding, Fix, Reason
+from troth.analysis.findings import Edit, Finding, Fix, Reason, Safety
 from troth.analysis.fix.diff import diff
 from troth.analysis.report.advice import advice
-from troth.analysis.report.content import Report, plural
+from troth.analysis.report.content import CheckReport, plural
+from troth.analysis.report.grouping.families import in_order
 from troth.analysis.source.encoding import decode
 
 __all__ = ["render"]
 
-_SURE = {"sure": "safe to apply", "likely": "review before applying"}
+_SAFETY: dict[Safety, str] = {
+    "sure": "safe to apply",
+    "likely": "review before applying",
+    "guess": "a guess: review before applying",
+}
 
 
-def render(report: Report) -> Iterator[str]:
+def render(report: CheckReport) -> Iterator[str]:
     """Lines of text. All paths start at the root of the project, so that `git apply` takes each diff there."""
     yield f"Project: {report.root or '.'} (all paths are relative to it)"
     recolors = _recolors(report)
-    for number, finding in enumerate(report.findings, 1):
+    for number, finding in enumerate(in_order(report.findings), 1):
         yield ""
         yield from _paragraph(number, finding, report, recolors.get((finding.span.path, finding.symbol), ""))
     yield ""
@@ -28,7 +33,7 @@ def render(report: Report) -> Iterator[str]:
     yield _closing(report)
 
 
-def _paragraph(number: int, finding: Finding, report: Report, recolor: str) -> Iterator[str]:
+def _paragraph(number: int, finding: Finding, report: CheckReport, recolor: str) -> Iterator[str]:
     span = finding.span
     cell = "" if span.cell is None else f", cell {span.cell}"
     place = f"{span.path}{cell}, line {span.line}, column {span.column}"
@@ -37,7 +42,7 @@ def _paragraph(number: int, finding: Finding, report: Report, recolor: str) -> I
     if finding.reasons:
         yield f"Because: {'; '.join(map(_reason, finding.reasons))}."
     if finding.fix is not None:
-        yield f"Edit ({_SURE[finding.fix.safety]}): {finding.fix.title}"
+        yield f"Edit ({_SAFETY[finding.fix.safety]}): {finding.fix.title}"
         yield from _diffs(finding.fix, report)
     else:
         yield f"Repair: {advice(finding, report)}."
@@ -50,7 +55,7 @@ def _reason(reason: Reason) -> str:
     return f"{reason.text}{place}"
 
 
-def _diffs(fix: Fix, report: Report) -> Iterator[str]:
+def _diffs(fix: Fix, report: CheckReport) -> Iterator[str]:
     by_path: dict[str, list[Edit]] = {}
     for edit in fix.edits:
         by_path.setdefault(edit.path, []).append(edit)
@@ -61,7 +66,7 @@ def _diffs(fix: Fix, report: Report) -> Iterator[str]:
             yield line.decode(errors="surrogateescape").removesuffix("\n")
 
 
-def _recolors(report: Report) -> dict[tuple[str, str], str]:
+def _recolors(report: CheckReport) -> dict[tuple[str, str], str]:
     """The change of color that would repair what no fix can, by the path and the symbol of the finding."""
     if report.program is None or all(finding.fix is not None for finding in report.findings):
         return {}
@@ -74,11 +79,11 @@ def _recolors(report: Report) -> dict[tuple[str, str], str]:
     return commands
 
 
-def _closing(report: Report) -> str:
+def _closing(report: CheckReport) -> str:
     files = plural(report.checked, "file")
     if not report.findings:
         return f"No findings in {files}."
     return (
         f"{plural(len(report.findings), 'finding')}, {files} checked. `troth fix` applies every edit that is safe to "
-        "apply; `troth check` afterwards tells whether something is left."
+        "apply; `troth check` afterwards shows what is left."
     )

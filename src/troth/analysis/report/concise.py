@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 
-from troth.analysis.report.content import Report
+from troth.analysis.report.content import CheckReport
 from troth.analysis.report.printable import printable
 from troth.analysis.report.text import Paint, closing, crash_lines, no_paint, shown_place
 
 __all__ = ["render"]
 
 
-def render(report: Report, *, paint: Paint = no_paint, quiet: bool = False) -> Iterator[str]:
+def render(report: CheckReport, *, paint: Paint = no_paint, quiet: bool = False) -> Iterator[str]:
     """`path:line:column: CODE message`; `[*]` marks what `troth fix` repairs. Then what it comes to, unless `quiet`."""
     for finding in report.findings:
         place = paint(f"{shown_place(report, finding.span)}:", "bold")

@@ -13,13 +13,14 @@ if TYPE_CHECKING:
     from troth.analysis.report.rulebook import RulePage
     from troth.analysis.semantics import Program
 
-__all__ = ["Report", "plural"]
+__all__ = ["CheckReport", "plural"]
 
 
-class Report(NamedTuple):
+class CheckReport(NamedTuple):
     """One run, ready to be shown.
 
-    `findings` are those that count, sorted by place; `checked` is how many files were looked at for them. What a
+    `findings` are those that count, sorted by place, one for each cause; `places` are the same before those of one
+    cause were joined, for whoever repairs or silences each. `checked` is how many files were looked at. What a
     baseline knows or a comment silences is only counted. `shown` turns a path of the project into what the user reads
     and can click: a path from the working folder.
     """
@@ -38,6 +39,8 @@ class Report(NamedTuple):
     newer_syntax: tuple[str, ...] = ()
     folders: frozenset[str] = frozenset()  # that could not be looked into
     since: str | None = None
+    is_selected: bool = False  # the user named the rules
+    places: tuple[Finding, ...] = ()
     program: "Program | None" = None  # answers what is asked beyond the findings
     crashes: "tuple[Crash, ...]" = ()  # one of each kind; what they cost is missing among the findings
     old_codes: tuple[OldCode, ...] = ()  # in options, settings, comments and the baseline

@@ -10,7 +10,7 @@ from troth.analysis.report.rulebook import Rulebook, RulePage
 
 if TYPE_CHECKING:
     from troth.analysis.log_lookup.locate import Located
-    from troth.analysis.log_lookup.sites import Site
+    from troth.analysis.log_lookup.sites import LoggedSite
 
 __all__ = ["render_lost_calls", "render_rules"]
 
@@ -54,5 +54,5 @@ def _lost_call(located: "Located") -> dict[str, object]:
     }
 
 
-def _site(site: "Site") -> dict[str, object]:
+def _site(site: "LoggedSite") -> dict[str, object]:
     return {"path": site.path, "line": site.line, "symbol": site.symbol, "use": site.use}

@@ -14,7 +14,7 @@ from troth.analysis.old_codes import lasting
 from troth.analysis.source.definitions import definitions_in
 from troth.analysis.source.lines import Lines
 
-__all__ = ["Mark", "Settled", "fingerprints", "mark", "settle", "still_defines"]
+__all__ = ["FindingsComparison", "Mark", "fingerprints", "mark", "settle", "still_defines"]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -34,7 +34,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class FindingsComparison:
     """How remembered findings and those of today compare: which of today's are new (by index), which are gone."""
 
     new: tuple[int, ...]
@@ -62,7 +62,7 @@ def fingerprints(findings: Sequence[Finding]) -> list[str]:
     return prints
 
 
-def settle(earlier: Iterable[Mark], today: Sequence[Mark], stays: Callable[[Mark], bool]) -> Settled:
+def settle(earlier: Iterable[Mark], today: Sequence[Mark], stays: Callable[[Mark], bool]) -> FindingsComparison:
     """Give each remembered finding at most one of today's; what is left over on either side is gone or new.
 
     Pairs are made from the most alike to the least. Beyond its own file and function a remembered finding is only
@@ -82,7 +82,7 @@ def settle(earlier: Iterable[Mark], today: Sequence[Mark], stays: Callable[[Mark
             if candidates:
                 del unmatched[candidates.pop()]
                 del unexplained[index]
-    return Settled(new=tuple(unexplained), gone=tuple(remembered[old] for old in unmatched))
+    return FindingsComparison(new=tuple(unexplained), gone=tuple(remembered[old] for old in unmatched))
 
 
 def still_defines(lines: Lines) -> Callable[[Mark], bool]:

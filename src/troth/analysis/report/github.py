@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from troth.analysis.crash import sentence
 from troth.analysis.findings import Finding
 from troth.analysis.report.advice import advice
-from troth.analysis.report.content import Report
+from troth.analysis.report.content import CheckReport
 
 __all__ = ["details", "render"]
 
 
-def render(report: Report) -> Iterator[str]:
+def render(report: CheckReport) -> Iterator[str]:
     """One workflow command per finding; certain ones are errors, likely ones warnings."""
     for finding in report.findings:
         level = "error" if finding.confidence == "certain" else "warning"
@@ -31,7 +31,7 @@ def render(report: Report) -> Iterator[str]:
         yield f"::error {properties}::{_data(sentence(crash))}"
 
 
-def details(finding: Finding, report: Report) -> str:
+def details(finding: Finding, report: CheckReport) -> str:
     """All that is known about a finding, as lines of plain text with paths from the root of the project."""
     cell = "" if finding.span.cell is None else f" (cell {finding.span.cell}, line {finding.span.line})"
     lines = [finding.message + cell]

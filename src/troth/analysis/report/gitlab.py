@@ -5,7 +5,7 @@ from hashlib import sha256
 
 from troth.analysis.crash import Crash, sentence
 from troth.analysis.findings import Finding
-from troth.analysis.report.content import Report
+from troth.analysis.report.content import CheckReport
 from troth.analysis.report.fingerprint import fingerprints
 
 __all__ = ["render"]
@@ -13,7 +13,7 @@ __all__ = ["render"]
 _SEVERITIES = {"certain": "major", "likely": "minor"}
 
 
-def render(report: Report) -> str:
+def render(report: CheckReport) -> str:
     """An array with an object per finding; paths start at the root of the project, as GitLab has them."""
     prints = fingerprints(report.findings)
     rows = [_row(finding, mark) for finding, mark in zip(report.findings, prints, strict=True)]

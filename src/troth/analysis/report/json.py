@@ -5,14 +5,14 @@ from collections.abc import Sequence
 
 from troth.analysis.crash import Crash, sentence
 from troth.analysis.findings import Finding, Fix
-from troth.analysis.report.content import Report
+from troth.analysis.report.content import CheckReport
 
 __all__ = ["VERSION", "as_object", "crash_as_object", "render"]
 
 VERSION = 1  # of the schema
 
 
-def render(report: Report) -> str:
+def render(report: CheckReport) -> str:
     """One finding per line, so that the output can be compared by line; in ASCII, which no pipe or locale spoils."""
     head = {"version": VERSION, "root": report.root, "checked": report.checked}
     lists = {

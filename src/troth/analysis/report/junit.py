@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 from troth.analysis.crash import sentence
 from troth.analysis.findings import Finding
-from troth.analysis.report.content import Report
+from troth.analysis.report.content import CheckReport
 from troth.analysis.report.github import details
 
 __all__ = ["render"]
 
 
-def render(report: Report) -> Iterator[str]:
+def render(report: CheckReport) -> Iterator[str]:
     """A suite per file, a failed test per finding; without any finding, one test that passed."""
     by_path: dict[str, list[Finding]] = {}
     for finding in report.findings:

@@ -9,7 +9,7 @@ from troth.analysis.rules.catalog import Entry, catalog, documentation_of
 if TYPE_CHECKING:
     from troth.analysis.rules import Case
 
-__all__ = ["DOCS", "FAMILIES", "Example", "RulePage", "Rulebook", "page_of", "rule_pages"]
+__all__ = ["DOCS", "FAMILIES", "RuleExample", "RulePage", "Rulebook", "page_of", "rule_pages"]
 
 DOCS = "https://troth.readthedocs.io"
 
@@ -29,7 +29,7 @@ FAMILIES = {
 _HEADING = r"(?m)^([A-Z][\w' -]{2,40}):(?:\s+|$)"
 
 
-class Example(NamedTuple):
+class RuleExample(NamedTuple):
     """A case of a rule: code that it reports (`is_bad`) or leaves alone, and what its fix makes of it."""
 
     title: str
@@ -45,7 +45,7 @@ class RulePage(NamedTuple):
     name: str
     title: str
     parts: tuple[tuple[str, str], ...]
-    examples: tuple[Example, ...] = ()
+    examples: tuple[RuleExample, ...] = ()
 
     @property
     def url(self) -> str:
@@ -63,7 +63,7 @@ class RulePage(NamedTuple):
         return next((text for heading, text in self.parts if heading.lower() in lowered), "")
 
 
-def page_of(code: str, name: str, documentation: str, examples: Sequence[Example] = ()) -> RulePage:
+def page_of(code: str, name: str, documentation: str, examples: Sequence[RuleExample] = ()) -> RulePage:
     """Take a rule's documentation apart: a title, then paragraphs, some of which start with `Heading:`."""
     title, _, body = documentation.strip().partition("\n")
     pieces = re.split(_HEADING, body.strip())
@@ -113,7 +113,7 @@ def _names(rules: Sequence[Entry]) -> dict[str, str]:
     return {rule.code: rule.name for rule in rules}
 
 
-def _examples(entry: Entry) -> list[Example]:
+def _examples(entry: Entry) -> list[RuleExample]:
     import importlib
 
     from troth.analysis.rules.registry import rules_in
@@ -124,14 +124,14 @@ def _examples(entry: Entry) -> list[Example]:
     return _shown(rule.cases)
 
 
-def _shown(cases: "Sequence[Case]") -> list[Example]:
+def _shown(cases: "Sequence[Case]") -> list[RuleExample]:
     examples = []
     for case in cases:
         if case.bad is not None:
             fixed = None if case.fixed is None else _one_text(case.fixed)
-            examples.append(Example(case.name, _one_text(case.bad), is_bad=True, fixed=fixed))
+            examples.append(RuleExample(case.name, _one_text(case.bad), is_bad=True, fixed=fixed))
         if case.good is not None:
-            examples.append(Example(case.name, _one_text(case.good), is_bad=False))
+            examples.append(RuleExample(case.name, _one_text(case.good), is_bad=False))
     return examples
 
 
@@ -181,8 +181,10 @@ How sure the fix is: it changes a comment and nothing else; `troth fix` applies 
     ),
 )
 _UPKEEP_EXAMPLES = {
-    "TR001": [Example("half a function", "def half(:\n", is_bad=True)],
+    "TR001": [RuleExample("half a function", "def half(:\n", is_bad=True)],
     "TR002": [
-        Example("left standing", "total = 1  # troth: allow unawaited-coroutine\n", is_bad=True, fixed="total = 1\n")
+        RuleExample(
+            "left standing", "total = 1  # troth: allow unawaited-coroutine\n", is_bad=True, fixed="total = 1\n"
+        )
     ],
 }

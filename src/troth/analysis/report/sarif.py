@@ -10,7 +10,7 @@ from urllib.parse import quote
 from troth import __version__
 from troth.analysis.crash import Crash, sentence
 from troth.analysis.findings import Edit, Finding, Fix, Reason, Span
-from troth.analysis.report.content import Report
+from troth.analysis.report.content import CheckReport
 from troth.analysis.report.fingerprint import fingerprints
 from troth.analysis.report.rulebook import DOCS, RulePage
 from troth.analysis.source.lines import decode
@@ -21,7 +21,7 @@ _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sa
 _LEVELS = {"certain": "error", "likely": "warning"}
 
 
-def render(report: Report) -> str:
+def render(report: CheckReport) -> str:
     """The whole log, with one run in it."""
     pages = [
         report.rules[code] for code in sorted({finding.code for finding in report.findings}) if code in report.rules
@@ -84,7 +84,7 @@ def _rule(page: RulePage) -> dict[str, object]:
     }
 
 
-def _result(finding: Finding, report: Report, rules: dict[str, int], mark: str) -> dict[str, object]:
+def _result(finding: Finding, report: CheckReport, rules: dict[str, int], mark: str) -> dict[str, object]:
     result: dict[str, object] = {
         "ruleId": finding.code,
         "level": _LEVELS[finding.confidence],
@@ -106,7 +106,7 @@ def _result(finding: Finding, report: Report, rules: dict[str, int], mark: str) 
     return result
 
 
-def _location(span: Span, report: Report) -> dict[str, object]:
+def _location(span: Span, report: CheckReport) -> dict[str, object]:
     physical: dict[str, object] = {"artifactLocation": _artifact(span.path)}
     if span.cell is None:
         physical["region"] = _region(span)
@@ -139,7 +139,7 @@ def _artifact(path: str) -> dict[str, str]:
     return {"uri": quote(os.fsencode(path)), "uriBaseId": "%SRCROOT%"}
 
 
-def _fix(fix: Fix, report: Report) -> dict[str, object]:
+def _fix(fix: Fix, report: CheckReport) -> dict[str, object]:
     by_path: dict[str, list[Edit]] = {}
     for edit in fix.edits:
         by_path.setdefault(edit.path, []).append(edit)

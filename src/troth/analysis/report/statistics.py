@@ -3,13 +3,13 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from troth.analysis.report.content import Report, plural
+from troth.analysis.report.content import CheckReport, plural
 from troth.analysis.report.text import crash_lines, verdict
 
 __all__ = ["render"]
 
 
-def render(report: Report, *, quiet: bool = False) -> Iterator[str]:
+def render(report: CheckReport, *, quiet: bool = False) -> Iterator[str]:
     """A row per rule, most frequent first, and how many a fix repairs; then what it comes to, unless `quiet`."""
     counts = Counter((finding.code, finding.rule) for finding in report.findings)
     files = {

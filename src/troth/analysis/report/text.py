@@ -1,12 +1,14 @@
 """Tell a person what was found: what is lost, why we know, how to repair it, where to read on."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from troth.analysis.crash import line_of
 from troth.analysis.findings import Finding, Reason, Span
 from troth.analysis.report.advice import advice
-from troth.analysis.report.content import Report, plural
-from troth.analysis.report.flood import flood
+from troth.analysis.report.content import CheckReport, plural
+from troth.analysis.report.grouping.families import by_family
+from troth.analysis.report.grouping.flood import Flood, flood
+from troth.analysis.report.grouping.in_tests import in_short, summed_up
 from troth.analysis.report.printable import one_column_each, printable
 from troth.analysis.report.wrapping import wrapped
 
@@ -23,15 +25,46 @@ def no_paint(text: str, *_names: str) -> str:
 
 
 def render(
-    report: Report, *, paint: Paint = no_paint, frames: bool = False, quiet: bool = False, width: int | None = None
+    report: CheckReport, *, paint: Paint = no_paint, frames: bool = False, quiet: bool = False, width: int | None = None
 ) -> Iterator[str]:
     """Lines of text. On a terminal (`frames`) each place is shown with its code, and lines end at its `width`.
 
     `quiet` leaves findings alone.
     """
-    much = flood(report.findings)
+    minor = in_short(report)
+    lesser = set(minor)
+    shown = [finding for finding in report.findings if finding not in lesser]
+    much = flood(shown)
+    families = list(by_family(shown))
+    for family, findings in families:
+        if len(families) > 1:
+            yield paint(f"{_family_name(family)}: {plural(len(findings), 'problem')}", "bold")
+            yield ""
+        yield from _findings(findings, report, paint, much=much, frames=frames, width=width)
+    if minor:
+        yield from summed_up(minor)
+        yield ""
+    if quiet:
+        yield from crash_lines(report, paint)
+        return
+    if much is not None:
+        yield from much.closing()
+    for line in closing(report, paint):
+        yield from wrapped(line, width, rest="  ")
+
+
+def _findings(
+    findings: Sequence[Finding],
+    report: CheckReport,
+    paint: Paint,
+    *,
+    much: Flood | None,
+    frames: bool,
+    width: int | None,
+) -> Iterator[str]:
+    """Those of one family, each with an empty line after it; the rows of a flood have one after the last of them."""
     was_short = False
-    for finding in report.findings:
+    for finding in findings:
         is_short = much is not None and much.is_short(finding)
         if was_short and not is_short:
             yield ""
@@ -41,18 +74,11 @@ def render(
         else:
             yield from _finding(finding, report, paint, frames=frames, width=width)
             yield ""
-    if quiet:
-        yield from crash_lines(report, paint)
-        return
     if was_short:
         yield ""
-    if much is not None:
-        yield from much.closing()
-    for line in closing(report, paint):
-        yield from wrapped(line, width, rest="  ")
 
 
-def closing(report: Report, paint: Paint = no_paint) -> Iterator[str]:
+def closing(report: CheckReport, paint: Paint = no_paint) -> Iterator[str]:
     """What is said at the end: what is repaired, what could not be read, and what it comes to."""
     if report.repaired:
         yield from stale(report)
@@ -63,13 +89,13 @@ def closing(report: Report, paint: Paint = no_paint) -> Iterator[str]:
     yield verdict(report, paint)
 
 
-def crash_lines(report: Report, paint: Paint = no_paint) -> Iterator[str]:
+def crash_lines(report: CheckReport, paint: Paint = no_paint) -> Iterator[str]:
     """A line for each kind of exception of our own."""
     for crash in report.crashes:
         yield paint(line_of(crash, report.shown), "red")
 
 
-def stale(report: Report) -> Iterator[str]:
+def stale(report: CheckReport) -> Iterator[str]:
     """The entries of the baseline that are repaired, one by one, and how to be rid of them."""
     for mark in report.repaired:
         where = f" in {mark.symbol}" if mark.symbol else ""
@@ -78,10 +104,10 @@ def stale(report: Report) -> Iterator[str]:
     if report.repaired:
         count = len(report.repaired)
         entries = "1 entry is" if count == 1 else f"{count:,} entries are"
-        yield f"{entries} stale in {report.baseline}: `troth check --write-baseline` takes stock anew"
+        yield f"{entries} stale in {report.baseline}: `troth check --write-baseline` rewrites it"
 
 
-def newer_syntax(report: Report) -> str:
+def newer_syntax(report: CheckReport) -> str:
     """The one line about files that this interpreter is too old for."""
     import sys
 
@@ -95,7 +121,7 @@ def newer_syntax(report: Report) -> str:
     )
 
 
-def verdict(report: Report, paint: Paint = no_paint) -> str:
+def verdict(report: CheckReport, paint: Paint = no_paint) -> str:
     """The last line: how many, how many can be repaired by what, in how many files."""
     files = plural(report.checked, "file")
     asides = []
@@ -130,7 +156,14 @@ def verdict(report: Report, paint: Paint = no_paint) -> str:
     return f"{line}; {_next_step(report)}"
 
 
-def _next_step(report: Report) -> str:
+def _family_name(family: str) -> str:
+    from troth.analysis.report.rulebook import FAMILIES  # late: it brings the catalog of rules with it
+
+    name = FAMILIES.get(family, family)
+    return f"{name[:1].upper()}{name[1:]}"
+
+
+def _next_step(report: CheckReport) -> str:
     """What to run next: the fixes that are sure, those that want a look, else the page of the first rule."""
     fixes = [finding.fix.safety for finding in report.findings if finding.fix is not None]
     flags = {"": fixes.count("sure"), " --all": fixes.count("likely"), " --guesses": fixes.count("guess")}
@@ -141,16 +174,16 @@ def _next_step(report: Report) -> str:
         return f"`troth fix{first}` repairs {count:,}, {more}; `--diff` shows how"
     if offered:
         return f"`troth fix{offered[0][0]}` repairs {offered[0][1]:,}, `--diff` shows how"
-    return f"`troth explain {report.findings[0].code}` tells more"
+    return f"`troth explain {report.findings[0].code}` explains the rule"
 
 
-def _heading(finding: Finding, report: Report, paint: Paint) -> str:
+def _heading(finding: Finding, report: CheckReport, paint: Paint) -> str:
     place = paint(shown_place(report, finding.span), "bold")
     name = paint(f"{finding.code} {finding.rule}", "red" if finding.confidence == "certain" else "yellow", "bold")
     return f"{place}  {name}{'' if finding.confidence == 'certain' else '  (likely)'}"
 
 
-def _finding(finding: Finding, report: Report, paint: Paint, *, frames: bool, width: int | None) -> Iterator[str]:
+def _finding(finding: Finding, report: CheckReport, paint: Paint, *, frames: bool, width: int | None) -> Iterator[str]:
     def labelled(label: str, color: str, text: str) -> Iterator[str]:
         return wrapped(printable(text), width, first=f"  {paint(label, color)}  ", rest=" " * (len(label) + 4))
 
@@ -183,14 +216,14 @@ def _shortened(chain: list[str]) -> list[str]:
     return [*chain[: _MOST_REASONS - 2], f"{omitted:,} more, which `--output-format json` lists", chain[-1]]
 
 
-def shown_place(report: Report, span: Span) -> str:
+def shown_place(report: CheckReport, span: Span) -> str:
     """Where it is, so that an editor or a terminal can open it: `path:line:column`, `path#cell:line:column`."""
     path = report.shown(span.path)
     cell = f"#{span.cell}" if span.cell is not None else ""
     return f"{printable(path)}{cell}:{span.line}:{span.column}"
 
 
-def _reason(reason: Reason, report: Report) -> str:
+def _reason(reason: Reason, report: CheckReport) -> str:
     if reason.path is None:
         return reason.text
     line = f":{reason.line}" if reason.line is not None else ""
@@ -207,7 +240,7 @@ def _second_place(finding: Finding) -> Span | None:
     return None
 
 
-def _frame(span: Span, report: Report, paint: Paint) -> Iterator[str]:
+def _frame(span: Span, report: CheckReport, paint: Paint) -> Iterator[str]:
     source = report.lines.at(span.path, span.line, span.cell)
     if not source.strip():
         return

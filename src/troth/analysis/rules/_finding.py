@@ -6,24 +6,30 @@ import re
 from typing import TYPE_CHECKING
 
 from troth.analysis.findings import Finding, Fix, Span
+from troth.analysis.rules._fixes.await_each import is_mapped, with_each_awaited
 from troth.analysis.rules._fixes.intent import is_for_later, is_meant_to_be_dropped
 from troth.analysis.rules._fixes.move_await import await_moved
+from troth.analysis.rules._places_of_use import reasons_of_use
 from troth.analysis.rules._syntax_position import standing
 from troth.analysis.semantics.queries.call_target import is_unchanged
 from troth.analysis.semantics.resolve.library import LibraryFunction
 from troth.analysis.semantics.symbols import Function
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from troth.analysis.facts.model import At
     from troth.analysis.findings import Confidence, Reason, Safety
     from troth.analysis.semantics import Program
-    from troth.analysis.semantics.incident import Incident
+    from troth.analysis.semantics.incident import LossIncident
 
 __all__ = ["await_fix", "call_text", "span", "tell", "tell_at"]
 
 _LONGEST = 60
 _STRING = re.compile(r"'[^']*'|\"[^\"]*\"")
+_OF_GENERATORS = frozenset({"dropped generator", "awaited generator", "plain for"})  # whose rules say what to do
 _ENTERED = frozenset({"async with", "async iteration"})
+_ITERATED = "loop over it with `async for`, or collect what it yields: `[item async for item in …]`"
 _PARENTHESISED = 2  # edits: an `await` with its parentheses; more of them turn a generator into a list
 
 
@@ -32,7 +38,7 @@ def span(program: Program, function: Function, at: At) -> Span:
     return program.span(function.module.path, at)
 
 
-def call_text(program: Program, incident: Incident) -> str:
+def call_text(program: Program, incident: LossIncident) -> str:
     """The call as it is written, shortened to one line."""
     site = incident.site
     text = " ".join(program.text(site.function.module.path).cut(*site.at).split())
@@ -60,7 +66,7 @@ def tell(
     program: Program,
     code: str,
     name: str,
-    incident: Incident,
+    incident: LossIncident,
     message: str,
     *,
     fix: Fix | None = None,
@@ -72,18 +78,38 @@ def tell(
         code,
         name,
         span(program, site.function, at or incident.at),
-        _of_future(message) if site.promise == "future" else message,
+        _in_words_of(site.promise, message),
         "certain" if incident.sure and site.sure else "likely",
-        (*site.reasons, *incident.more),
+        (*site.reasons, *incident.more, *reasons_of_use(program, incident)),
         fix,
         site.function.qualname,
         site.callee,
+        is_resolved=is_unchanged(program, site.target),
+        repair=_ITERATED if site.promise == "generator" and incident.kind not in _OF_GENERATORS else "",
     )
 
 
-def _of_future(message: str) -> str:
-    """A future runs by itself; what is lost is its result, and that anybody waits for it."""
-    return message.replace("coroutine", "future").replace("never runs", "is not waited for")
+# Rules speak of a coroutine; what another awaitable is called, and what becomes of it. The first that fits counts.
+_WORDS: Mapping[str, tuple[tuple[str, str], ...]] = {
+    # An async generator is no coroutine: it cannot be awaited.
+    "generator": (
+        ("a coroutine object", "an async generator"),
+        ("a coroutine", "an async generator"),
+        ("coroutine", "async generator"),
+        ("before it is awaited", "before anything loops over it"),
+    ),
+    # A future runs by itself; what is lost is its result, and that anybody waits for it.
+    "future": (("coroutine", "future"), ("never runs", "is not waited for")),
+}
+
+
+def _in_words_of(promise: str, message: str) -> str:
+    """A message about another awaitable than a coroutine. The user's own names, in backticks, stay as they are."""
+    parts = message.split("`")
+    for index in range(0, len(parts), 2):
+        for word, other in _WORDS.get(promise, ()):
+            parts[index] = parts[index].replace(word, other)
+    return "`".join(parts)
 
 
 def tell_at(
@@ -105,7 +131,7 @@ def tell_at(
     return Finding(code, name, where, message, confidence, reasons, fix, function.qualname, subject or function.name)
 
 
-def await_fix(program: Program, incident: Incident, *, safety: Safety | None = None) -> Fix | None:
+def await_fix(program: Program, incident: LossIncident, *, safety: Safety | None = None) -> Fix | None:
     """`await` put before the call, as the place asks for it; nothing where the place cannot await.
 
     Nothing either where what holds the coroutine is awaited further on, because it would be awaited twice, and none for
@@ -114,9 +140,12 @@ def await_fix(program: Program, incident: Incident, *, safety: Safety | None = N
     site = incident.site
     if site.promise not in {"coroutine", "future"} or _is_async_generator(site.target):
         return None
-    position = standing(program, site.function.module.path, site.at)
+    position = standing(program, site.function.module.path, site.at, within=site.function)
     if position is None or position.is_awaited_later:
         return None
+    if is_mapped(position):
+        edits = with_each_awaited(position)
+        return None if edits is None else Fix("await each of the calls", "likely", edits)
     moved = await_moved(program, position, site.target)
     edits = moved.edits if moved is not None else position.awaited()
     if edits is None:

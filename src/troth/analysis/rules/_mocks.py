@@ -26,6 +26,7 @@ __all__ = ["MockUse", "imports_mocks", "mock_uses", "mocking_functions"]
 
 MockColor = Literal["plain", "async"]
 _PLAIN = frozenset({"Mock", "MagicMock"})
+_MAKERS = _PLAIN | {"AsyncMock"}
 # What every mock has, in one color.
 _OWN = frozenset(
     {"reset_mock", "configure_mock", "attach_mock", "mock_add_spec", "call_args", "await_args", "mock_calls"}
@@ -67,16 +68,21 @@ def mocking_functions(module: Module, *, awaited: bool) -> Iterator[Function]:
     if module.path.endswith(".ipynb") or not imports_mocks(module):
         return
     for index, facts in enumerate(module.facts.functions):
-        mocks = [name for name, origin in facts.origins if origin.endswith("Mock()")]
-        if not index or not mocks or not (awaited or _may_be_async(facts)):
+        if not index or not (awaited or _may_be_async(facts)):
             continue
+        mocks = [name for name, origin in facts.origins if origin.endswith("Mock()")]
         roots = {callee.partition(".")[0] for callee in (facts.awaited if awaited else facts.calls)}
-        if not roots.isdisjoint(mocks):
+        if not roots.isdisjoint(mocks) or (roots and _annotates_a_mock(facts)):
             yield module.function(index)
 
 
+def _annotates_a_mock(facts: FunctionFacts) -> bool:
+    """Whether `client: Client = Mock()` may stand in a function: no origin tells what such a variable is bound to."""
+    return b"annassign" in facts.body and any(callee.rpartition(".")[2] in _MAKERS for callee in facts.calls)
+
+
 def _may_be_async(facts: FunctionFacts) -> bool:
-    return any(origin.endswith("AsyncMock()") for _, origin in facts.origins) or b"spec" in facts.body
+    return any(callee.endswith("AsyncMock") for callee in facts.calls) or b"spec" in facts.body
 
 
 def mock_uses(program: Program, function: Function) -> list[MockUse]:
@@ -102,14 +108,13 @@ def _uses(program: Program, function: Function) -> Iterator[MockUse]:
             continue
         prefix = next(path[:length] for length in range(len(path), 0, -1) if path[:length] in mocks)
         mock, below = mocks[prefix], path[len(prefix) :]
-        if _is_left_open(path, prefix, mock, mentions):
+        color = _color(program, function, mock, below)
+        if color is None or _is_left_open(path, prefix, mock, mentions, color):
             continue
         if mock.color == "plain" and below and handed.get(path[0], call.lineno) < call.lineno:
             continue  # whoever was given it may have set what the test now awaits
-        color = _color(program, function, mock, below)
-        if color is not None:
-            maker = "AsyncMock" if mock.color == "async" else "Mock"
-            yield MockUse(call, ".".join(path), color, around, maker, mock.line)
+        maker = "AsyncMock" if mock.color == "async" else "Mock"
+        yield MockUse(call, ".".join(path), color, around, maker, mock.line)
 
 
 def _made(tree: ast.AST) -> dict[tuple[str, ...], _Made]:
@@ -123,10 +128,12 @@ def _made(tree: ast.AST) -> dict[tuple[str, ...], _Made]:
         elif isinstance(node, ast.arg):
             path = (node.arg,)
         bound[path] = bound.get(path, 0) + 1
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+        if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Call):
             mock = _mock(node.value)
-            if mock is not None:
-                mocks.update({target: mock for receiver in node.targets if (target := _path(receiver))})
+            is_told_by_type = isinstance(node, ast.AnnAssign) and mock is not None and mock.color == "async"
+            if mock is not None and not is_told_by_type:  # TR101 and its kin know the methods of its class
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                mocks.update({target: mock for receiver in targets if (target := _path(receiver))})
     return {path: mock for path, mock in mocks.items() if bound[path] == 1 and path[:1] in mocks}
 
 
@@ -183,14 +190,20 @@ def _path(node: ast.AST) -> tuple[str, ...]:
     return (node.id, *reversed(parts)) if isinstance(node, ast.Name) else ()
 
 
-def _is_left_open(path: tuple[str, ...], known: tuple[str, ...], mock: _Made, said: list[tuple[str, ...]]) -> bool:
-    if (path == known and mock.is_result_open) or "return_value" in path or "side_effect" in path:
+def _is_left_open(
+    path: tuple[str, ...], known: tuple[str, ...], mock: _Made, said: list[tuple[str, ...]], color: MockColor
+) -> bool:
+    """Whether a call of `path` may give anything, by what the function says of it.
+
+    An async mock gives a coroutine whatever it is told to return: only what is put in its place is open.
+    """
+    if (path == known and mock.is_result_open and color == "plain") or "return_value" in path or "side_effect" in path:
         return True
     for one in said:
         is_above = len(one) > len(known) and path[: len(one)] == one  # it, or what it hangs on, was replaced
         is_whole = one == known[: len(one)]
         is_below = one[: len(path)] == path and one[len(path) : len(path) + 1] in {("return_value",), ("side_effect",)}
-        if is_above or is_whole or is_below:
+        if is_above or is_whole or (is_below and color == "plain"):
             return True
     return False
 

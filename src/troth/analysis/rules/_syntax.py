@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from troth.analysis.semantics import Program
     from troth.analysis.semantics.symbols import Function
 
-__all__ = ["syntax_of"]
+__all__ = ["source_of", "syntax_of"]
 
 
 def syntax_of(program: Program, function: Function) -> ast.AST:
@@ -19,10 +19,11 @@ def syntax_of(program: Program, function: Function) -> ast.AST:
 
     Nothing, where only a newer interpreter can read it.
     """
-    return tree_of(_cut(program, function)) or ast.Module([], [])
+    return tree_of(source_of(program, function)) or ast.Module([], [])
 
 
-def _cut(program: Program, function: Function) -> str:
+def source_of(program: Program, function: Function) -> str:
+    """The source of a function, at its lines and columns in the file; of the module, where that is the function."""
     text = program.text(function.module.path)
     if function.index == 0:
         return text.value

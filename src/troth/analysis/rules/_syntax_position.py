@@ -9,7 +9,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from troth.analysis.findings import Edit
-from troth.analysis.source.text import Text
+from troth.analysis.rules._syntax import source_of
+from troth.analysis.source.text import DecodedText
 from troth.analysis.source.tree import tree_of
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from troth.analysis.facts.model import At
     from troth.analysis.semantics import Program
+    from troth.analysis.semantics.symbols import Function
 
 __all__ = ["Standing", "standing"]
 
@@ -39,7 +41,7 @@ class Standing(NamedTuple):
     """An expression with all that it is part of, from the nearest outward."""
 
     path: str
-    source: Text
+    source: DecodedText
     start: int
     end: int
     node: ast.expr
@@ -194,15 +196,21 @@ def _takes(node: ast.AST, names: set[str]) -> bool:
     return False
 
 
-def standing(program: Program, path: str, at: At) -> Standing | None:
+def standing(program: Program, path: str, at: At, *, within: Function | None = None) -> Standing | None:
     """How the expression at `at` stands; None where the file does not say it as the facts do.
+
+    Whoever asks about nothing outside of the function that it stands in names that `within`: no more is parsed then.
 
     The places inside f-strings that Python 3.11 gives are wrong now and then: what is cut out there must read as what
     the tree holds, or nobody may write there.
     """
     text = program.text(path)
-    tree = _tree(text.value)
+    is_part = within is not None and within.index and not path.endswith(".ipynb")
+    tree = _tree(source_of(program, within)) if within is not None and is_part else None
     way = None if tree is None else _way(tree, at)
+    if way is None:
+        tree = _tree(text.value)
+        way = None if tree is None else _way(tree, at)
     if way is None:
         return None
     node, *around = way

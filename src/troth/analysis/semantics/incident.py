@@ -16,21 +16,41 @@ if TYPE_CHECKING:
     from troth.analysis.facts.model import At, Node
 
 __all__ = [
+    "ALONE",
     "AWAITED",
     "KEPT",
     "MAYBE",
     "PENDING",
     "WEAK",
-    "Incident",
     "KeyAsked",
+    "LossIncident",
     "Misuse",
     "Operand",
     "Promise",
     "Site",
+    "Taker",
 ]
 
 # A "task" runs whether somebody awaits it or not; a "future" (`gather`, `run_in_executor`) gives its result only so.
 Promise = Literal["coroutine", "generator", "context", "task", "future", "iterable"]
+
+# What somebody does with a promise that he is given.
+Taking = Literal[
+    "drops it",
+    "shows it",  # makes text of it
+    "opens it",  # looks inside a collection, and raises an error where it meets a promise there
+    "wants no awaitable",  # is declared, or asks, to get something else
+    "compares it with a constant",
+    "calls it",  # wants the function, not called
+    "awaits its items",  # and needs a `*` before a collection
+    "keeps it as an item",  # `x[key] = promise`
+    "returns it in a dict",
+    "returns it",
+    "iterates",
+    "unknown",
+]
+
+ALONE = "a line of its own"  # where a method is named that was to be called
 
 # What may have become of a promise on the paths that lead to a point; a union of these.
 PENDING = 1
@@ -73,6 +93,14 @@ class Site:
         return getattr(self.target, "qualname", "") or self.callee
 
 
+class Taker(NamedTuple):
+    """Who is given a promise, or what is done with it."""
+
+    words: str  # for messages; no decision reads them
+    how: Taking
+    name: str = ""  # of the callee, as tables have it
+
+
 @dataclass
 class Misuse:
     """A use of a promise that takes it for its result."""
@@ -80,10 +108,16 @@ class Misuse:
     kind: str
     at: At
     text: str = ""
+    taker: Taker | None = None
+
+    @property
+    def how(self) -> Taking | None:
+        """What its taker does with it, where there is one."""
+        return None if self.taker is None else self.taker.how
 
 
 @dataclass
-class Incident:
+class LossIncident:
     """A promise that is lost, or something near it: the raw material of rules."""
 
     kind: str
@@ -94,6 +128,8 @@ class Incident:
     sure: bool = True
     masked_line: int = 0  # the line of the broad `except` that would hide the error
     more: tuple[Reason, ...] = field(default=())
+    taker: Taker | None = None
+    misuses: tuple[Misuse, ...] = ()  # what is done with the variable that holds the promise
 
 
 class Operand(NamedTuple):

@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from troth.analysis.crash import Crash, contained
 from troth.analysis.facts.checksum import DamagedError
+from troth.analysis.facts.fields import ASSIGN_TARGETS, ASSIGN_VALUE, KIND
 from troth.analysis.facts.model import FileFacts
+from troth.analysis.facts.nodes import of_kind
 from troth.analysis.findings import Span
 from troth.analysis.incremental.counters import noted, plain, recounted
 from troth.analysis.incremental.dependencies import EVERYTHING, Answers, Reads, Words
 from troth.analysis.incremental.project_queries import PARTS, QUESTIONS
 from troth.analysis.project.python_versions import ANY_PYTHON
 from troth.analysis.project.version_pins import normalized
-from troth.analysis.semantics.incident import AWAITED, KEPT, PENDING, Incident, KeyAsked, Operand, Site
+from troth.analysis.semantics.evidence.judging import Judging
+from troth.analysis.semantics.incident import AWAITED, KEPT, PENDING, LossIncident, Site
 from troth.analysis.semantics.infer.annotations import Types
 from troth.analysis.semantics.infer.argument_inference import Passed
 from troth.analysis.semantics.infer.awaitables_in_value import holds_promise
@@ -25,21 +28,22 @@ from troth.analysis.semantics.infer.classes import Classes
 from troth.analysis.semantics.infer.dynamic_attributes import MadeUp
 from troth.analysis.semantics.infer.evaluator import OF_FUTURES, Evaluator, Plain
 from troth.analysis.semantics.infer.function_results import Effects
-from troth.analysis.semantics.infer.judging import Judging
 from troth.analysis.semantics.infer.parameters import Parameters
 from troth.analysis.semantics.infer.pytest_fixtures import Fixtures
 from troth.analysis.semantics.infer.quick_resolve import Glance
+from troth.analysis.semantics.infer.reasons import Reasons
 from troth.analysis.semantics.resolve import library
 from troth.analysis.semantics.resolve.imports import module_finder
+from troth.analysis.semantics.resolve.library_variants import calls_older_edition
 from troth.analysis.semantics.resolve.name_counts import NameCounts, counted
 from troth.analysis.semantics.resolve.name_index import Index
 from troth.analysis.semantics.resolve.names import Names
+from troth.analysis.semantics.summary import Summary
 from troth.analysis.semantics.symbols import Class, Function, Module
 from troth.analysis.semantics.values import (
     Coroutine,
     Value,
     members_of,
-    union,
 )
 from troth.analysis.semantics.walk.coroutine_sinks import (
     Consumers,
@@ -47,7 +51,7 @@ from troth.analysis.semantics.walk.coroutine_sinks import (
 from troth.analysis.semantics.walk.function_walk import Flow
 from troth.analysis.semantics.walk.prefilter import Prefilter
 from troth.analysis.semantics.walk.prefilter_names import collected, restored
-from troth.analysis.semantics.walk.reasons import Reasons
+from troth.analysis.semantics.walk.walking import Walking
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, MutableMapping, Sequence
@@ -56,64 +60,18 @@ if TYPE_CHECKING:
 
     from troth.analysis.facts.model import At, Node
     from troth.analysis.incremental.counters import Holders
-    from troth.analysis.incremental.saved_tables import Tables
-    from troth.analysis.semantics.infer.call_graph import Call
-    from troth.analysis.semantics.queries.call_chains import Chains
+    from troth.analysis.incremental.saved_tables import SavedTables
     from troth.analysis.semantics.resolve.installed_packages import Installed
-    from troth.analysis.source.text import Text
+    from troth.analysis.source.text import DecodedText
 
-__all__ = ["Program", "Summary"]
+__all__ = ["Program"]
 
 _EMPTY = FileFacts((), (), (), (), None)
 _DEEPEST_FLOW = 30  # functions whose results are found out inside one another; beyond it they stay unknown
 _ASKING = frozenset({"iscoroutine", "isawaitable", "isfuture", "iscoroutinefunction", "isasyncgen", "callable"})
 
 
-class Summary:
-    """What remains of a walk through a function."""
-
-    __slots__ = (
-        "attributes",
-        "bound",
-        "calls",
-        "incidents",
-        "keys",
-        "narrowed",
-        "operands",
-        "returned_result",
-        "returns",
-        "stored",
-        "yields",
-    )
-
-    def __init__(self, flow: Flow | None) -> None:
-        if flow is None:
-            self.returns: Value | None = None
-            self.yields: Value | None = None
-            self.attributes: dict[str, Value | None] = {}
-            self.bound: dict[str, Value | None] = {}
-            self.incidents: tuple[Incident, ...] = ()
-            self.stored: list[tuple[Node, Value]] = []
-            self.returned_result = False
-            self.calls: tuple[Call, ...] = ()
-            self.keys: tuple[KeyAsked, ...] = ()
-            self.operands: tuple[Operand, ...] = ()
-            self.narrowed: dict[int, dict[str, Value]] = {}
-            return
-        self.returns = union(flow.returns) if flow.returns else None
-        self.yields = union(flow.yields) if flow.yields else None
-        self.attributes = {name: union(values) for name, values in flow.attributes.items()}
-        self.bound = {name: union(values) for name, values in (flow.bound or {}).items()}
-        self.incidents = tuple(flow.incidents.values())
-        self.stored = [(n, v) for n, v in flow.stored if holds_promise(v)]
-        self.returned_result = flow.returned_result
-        self.keys = tuple(flow.keys)
-        self.operands = tuple(flow.operands.values())
-        self.calls = tuple([call for _, call in sorted(flow.calls.items())])
-        self.narrowed = flow.narrowed
-
-
-class Program:
+class Program(Walking):
     """All facts of a project, linked on demand: nothing is looked at before a question needs it."""
 
     def __init__(
@@ -121,11 +79,11 @@ class Program:
         paths: Sequence[str],
         source_roots: Sequence[str],
         facts_of: Callable[[str], FileFacts | None],
-        text_of: Callable[[str], Text],
+        text_of: Callable[[str], DecodedText],
         cell_of: Callable[[str, int], tuple[int | None, int]] = lambda _path, _line: (None, 0),
         installed: Installed | None = None,
         reads: Reads | None = None,
-        tables: Tables | None = None,
+        tables: SavedTables | None = None,
     ) -> None:
         self._installed = installed
         self.reads = reads
@@ -143,7 +101,8 @@ class Program:
         self._crashes: dict[Function, Crash] = {}
         self._unsaid: dict[str, Crash] = {}
         self.oldest_python = ANY_PYTHON  # the minor version of Python 3 that the project has to run on
-        self.allowed: Mapping[str, int] = {}  # the newest major versions of libraries that the project allows itself
+        self.allowed = {}  # the newest major versions of libraries that the project allows itself
+        self.oldest_allowed = {}
         self.self_running: tuple[str, ...] = ()  # folders whose pytest takes on every async test by itself
         self._older: MutableMapping[str, bool] = self.answers()
         self.names = Names(self)
@@ -151,13 +110,13 @@ class Program:
         self.classes = Classes(self)
         self.effects = Effects(self)
         self.calls = Calls(self)
-        self.reasons = Reasons(self)
+        self.reasons = Reasons(self.effects.of)
         self.consumers = Consumers(self)
         self.counts = NameCounts(self)
-        self.call_sites: object | None = None  # the counter that evidence keeps here
-        self.judge: Judging = Judging()  # whoever links a program with evidence sets another
+        self.call_sites = None  # the counter that evidence keeps here
+        self.judge = Judging()  # whoever links a program with evidence sets another
         self.calling = Calling(self)
-        self.fixtures = Fixtures(self)
+        self.fixtures = Fixtures(self, self.names, self.calls.result)
         self.parameters = Parameters(self)
         self.passed = Passed(self)
         self.made_up = MadeUp(self)
@@ -166,7 +125,7 @@ class Program:
         self.picking: Mapping[str, list[str]] | None = None
         self.picked: dict[str, frozenset[str]] = {}
         """What the dispatchers of files pick; of those that stayed as they were it is known from an earlier run."""
-        self.chains: dict[str, Chains] = {}
+        self.chains: dict[str, Any] = {}  # what `queries/call_chains.py` makes once for all rules
         self.shared: dict[str, frozenset[str]] = {}
         self._noting: dict[str, Words[str]] = {}
         self.returning: dict[str, set[str]] = {}
@@ -175,23 +134,29 @@ class Program:
         self._walking: set[Function] = set()
         self._early: set[Function] = set()  # those that asked too early what their callers give
         self._again: set[Function] = set()
-        self._incidents: tuple[Incident, ...] = ()
-        self.walked: set[Function] = set()
+        self._incidents: tuple[LossIncident, ...] = ()
+        self.walked = set()
         self._closing_over: set[Function] = set()  # they asked for a variable of a function that is being walked
         self._half_seen: dict[Function, int] = {}
-        self.walked_files: tuple[str, ...] = ()
+        self.walked_files = ()
         self._by_file: (
             tuple[
-                tuple[Incident, ...],
+                tuple[LossIncident, ...],
                 tuple[str, ...],
                 set[Function],
-                dict[str, list[Incident]],
+                dict[str, list[LossIncident]],
                 dict[str, set[Function]],
             ]
             | None
         ) = None
-        self.asked: tuple[str, ...] = tuple(paths)  # the files that the last walk was about
+        self.asked = tuple(paths)  # the files that the last walk was about
         self._prefilter: Prefilter | None = None
+        self.apart: Collection[str] = ()  # the files of which it is noted for each function what its walk has read
+        self.read_apart: Mapping[tuple[str, int], set[tuple[Any, ...]]] = {}
+        self.uneventful: dict[str, set[int]] = {}
+        """Of these files, the functions that were walked without an incident, and that no other finding rests on."""
+        self.spared: Mapping[str, Collection[int]] = {}  # functions of which that is known, so that no walk is needed
+        self.pause: Callable[[], None] = _go_on  # called between files; it may raise, to end what nobody waits for
         self.unread: frozenset[str] = frozenset()  # files whose syntax is newer than this interpreter
 
     # -- modules -------------------------------------------------------------------------------------------------------
@@ -291,6 +256,24 @@ class Program:
         """An evaluator that looks at expressions in that scope."""
         return Plain(self, module, function, owner)
 
+    def value_of(
+        self, node: Node, module: Module, function: Function | None = None, owner: Class | None = None
+    ) -> Value | None:
+        """What an expression stands for in that scope, without a walk."""
+        return Plain(self, module, function, owner).value(node)
+
+    def annotated(self, node: Node, module: Module) -> Value | None:
+        """The value that something annotated with `node` has."""
+        return self.types.annotated(node, module)
+
+    def written(self, text: str) -> Value | None:
+        """The value of a type of the library tables."""
+        return self.types.written(text)
+
+    def alternatives(self, function: Function, callee: str) -> tuple[Value | None, ...] | None:
+        """What a callee, as written, may stand for in the function; None where only a walk can tell."""
+        return self.glance.alternatives(function, callee)
+
     def imports(self, top_level: str) -> bool:
         """Whether some file of the project imports that library."""
         return any(top_level in packages for packages in self.said("imported packages").values())
@@ -303,21 +286,24 @@ class Program:
         if summary is not None:
             return summary
         if function in self._walking or len(self._walking) > _DEEPEST_FLOW:
-            return Summary(None)
+            return Summary()
         if self._half_seen.get(function, 0) >= _MOST_HALF_SEEN and _is_inside(function, self._walking):
-            return Summary(None)
+            return Summary()
         self._walking.add(function)
+        # Who asks may be in the middle of `Method[Callable[…]]`: what is kept of a body is to hold for every receiver.
+        outside, self.types.arguments = self.types.arguments, {}
         try:
-            summary = Summary(Flow(self, function).run())
+            summary = Flow(self, function).run().summary()
         except RecursionError:  # an expression nested deeper than Python can follow: nothing is known of the function
-            summary = Summary(None)
+            summary = Summary()
         except DamagedError:
             raise
         except Exception as error:  # noqa: BLE001  what we fail to follow must not cost the rest
             self._note_crash(function, error)
-            summary = Summary(None)
+            summary = Summary()
         finally:
             self._walking.discard(function)
+            self.types.arguments = outside
         if function in self._closing_over:
             self._closing_over.discard(function)  # the function around is still being walked: asked again after that
         elif function in self._early and function not in self._again:
@@ -349,6 +335,8 @@ class Program:
 
     def majors_behind(self, top: str) -> int:
         """By how many major versions what the project asks of a library is older than what the tables know."""
+        if calls_older_edition(self, top):
+            return 1
         allowed = self.allowed
         if not allowed:
             return 0
@@ -400,6 +388,11 @@ class Program:
     def assigned_in(self, function: Function, name: str, value: Node) -> Value | None:
         """What `self.name = value` in a method assigns."""
         assigned = self.static(function.module, function).value(value)
+        if assigned is None and value[KIND] == "name" and function in self._walking:
+            # The walk that would tell is the one that asks: `new = Client()`, and later `self.client = new`.
+            bound = [node[ASSIGN_VALUE] for node in of_kind(function.body(), "assign") if value in node[ASSIGN_TARGETS]]
+            if len(bound) == 1 and bound[0][KIND] == "call":
+                assigned = self.static(function.module, function).value(bound[0])
         return assigned if assigned is not None else self.summary(function).attributes.get(name)
 
     def fate(self, function: Function, param: str) -> str:
@@ -455,7 +448,7 @@ class Program:
             if self.reads is not None:
                 noted(self.counts.holders(), self.reads)
 
-    def _recounted(self, then: Mapping[str, Any], tables: Tables) -> bool:
+    def _recounted(self, then: Mapping[str, Any], tables: SavedTables) -> bool:
         changed = {
             self.paths[number]: tuple(
                 counted(self.paths[number], () if facts is None else facts.functions).holders() for facts in versions
@@ -507,7 +500,7 @@ class Program:
         self.asked = tuple(paths) if beyond is None else ()  # else all but the promises was told of these files before
         assert self._prefilter is not None
         prefilter = self._prefilter
-        met: list[Incident] = []
+        met: list[LossIncident] = []
         walked: dict[str, list[int]] = {}
         returning: set[str] = set()
         skipped = {path: set(indices) for path, indices in (beyond or {}).items()}
@@ -523,13 +516,16 @@ class Program:
         while True:
             names: set[str] = set()  # in this round alone: a chain has as many rounds as it has links
             for module, functions in groupby(waiting, key=lambda one: one.module):
+                self.pause()
                 with nullcontext() if self.reads is None else self.reads.for_file(module.path):
                     for function in functions:
                         if not prefilter.chooses(function):
                             continue
                         del pending[function]
+                        if function.index in self.spared.get(module.path, ()):
+                            continue
                         walked.setdefault(module.path, []).append(function.index)
-                        summary = self.summary(function)
+                        summary = self._summary_apart(function) if module.path in self.apart else self.summary(function)
                         if not function.is_async and holds_promise(summary.returns):
                             names.add(function.name)
                             self.returning.setdefault(module.path, set()).add(function.name)
@@ -543,6 +539,18 @@ class Program:
         self.walked_files = () if beyond is not None else tuple(paths)
         self.walked = {self.module(path).function(i) for path, indices in walked.items() for i in indices}
         return returning, walked
+
+    def _summary_apart(self, function: Function) -> Summary:
+        """The summary of a function, with a note of what was read for it alone."""
+        if self.reads is None:
+            return self.summary(function)
+        path = function.module.path
+        with self.reads.for_file((path, function.index)):
+            summary = self.summary(function)
+        is_plain = function.is_async or not holds_promise(summary.returns)
+        if is_plain and self.has_walked(function) and not summary.incidents and not summary.stored:
+            self.uneventful.setdefault(path, set()).add(function.index)
+        return summary
 
     def _note_crash(self, function: Function, error: Exception) -> None:
         if function not in self._crashes:
@@ -558,8 +566,9 @@ class Program:
 
     def ask_about(self, path: str) -> AbstractContextManager[None]:
         """Inside, the questions of rules are about that one of the files walked."""
-        if self._by_file is None or self._by_file[0] is not self._incidents:
-            incidents: dict[str, list[Incident]] = {}
+        # Two walks without an incident have the same empty tuple, and yet went through other functions.
+        if self._by_file is None or self._by_file[2] is not self.walked:
+            incidents: dict[str, list[LossIncident]] = {}
             functions: dict[str, set[Function]] = {}
             for incident in self._incidents:
                 incidents.setdefault(incident.site.function.module.path, []).append(incident)
@@ -587,13 +596,13 @@ class Program:
         assert self._prefilter is not None
         self._prefilter.grow(returning)
 
-    def incidents(self) -> tuple[Incident, ...]:
+    def incidents(self) -> tuple[LossIncident, ...]:
         """Everything that went wrong with promises on the last walk."""
         return self._incidents
 
     # -- texts and places ----------------------------------------------------------------------------------------------
 
-    def text(self, path: str) -> Text:
+    def text(self, path: str) -> DecodedText:
         """The text of a file."""
         if self.reads is not None:
             self.reads.log.append(("text", path))
@@ -623,6 +632,10 @@ class Program:
 
 
 _MOST_HALF_SEEN = 12  # questions about an unfinished function around; then nothing is known until it is finished
+
+
+def _go_on() -> None:
+    """Nobody has to be asked."""
 
 
 def _is_inside(function: Function, others: Collection[Function]) -> bool:

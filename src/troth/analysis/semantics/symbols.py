@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from troth.analysis.facts.model import ABSTRACT, ASYNC, GENERATOR, WAITS, body_of
+from troth.analysis.facts.fields import ATTR_NAME, CALL_FUNC, KIND, NAME_ID
+from troth.analysis.facts.model import ABSTRACT, ASYNC, GENERATOR, PARAM_NAME, WAITS, body_of
 from troth.analysis.facts.names import function_keys
 from troth.analysis.incremental.dependencies import Note
 
@@ -355,7 +356,7 @@ class Function:
     def params(self) -> dict[str, Param]:
         """Its parameters by name."""
         if self._params is None:
-            self._params = {param[0]: param for param in self.facts.params}
+            self._params = {param[PARAM_NAME]: param for param in self.facts.params}
         return self._params
 
     @property
@@ -414,10 +415,10 @@ class Function:
     def decorated_with(self, *names: str) -> bool:
         """Whether one of its decorators is called one of `names`, whatever it is imported from."""
         for decorator in self.facts.decorators:
-            node = decorator[1] if decorator[0] == "call" else decorator
-            if node[0] == "name" and node[1] in names:
+            node = decorator[CALL_FUNC] if decorator[KIND] == "call" else decorator
+            if node[KIND] == "name" and node[NAME_ID] in names:
                 return True
-            if node[0] == "attr" and node[2] in names:
+            if node[KIND] == "attr" and node[ATTR_NAME] in names:
                 return True
         return False
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NONE",
+    "OF_CLASS",
     "AsyncContext",
     "AsyncGenerator",
     "Awaitable",
@@ -43,7 +44,9 @@ __all__ = [
     "union",
 ]
 
-# Why an instance is believed to be of its class: a sentence and the place that shows it.
+OF_CLASS = "{class}"
+"""Where `Why` names the class: "`store` is {class} (annotated in `load`)"."""
+# Why an instance is believed to be of its class: a sentence with `OF_CLASS` in it, and the place that shows it.
 Why = tuple[str, str, int]
 
 

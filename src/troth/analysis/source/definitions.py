@@ -1,17 +1,24 @@
 """The functions and classes of one file by their qualified names, from its text alone."""
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import ast
 
 __all__ = ["Definition", "definitions_in"]
 
 
 class Definition(NamedTuple):
-    """A function or a class. `head` are the lines of its decorators and of its `def`, which is the last of them."""
+    """A function or a class.
+
+    `head` are the lines of its decorators and of its `def`, which is the last of them; `decorators` their last names.
+    """
 
     name: str
     is_async: bool
     is_class: bool
     head: tuple[int, ...]
+    decorators: tuple[str, ...] = ()
 
 
 def definitions_in(data: bytes) -> dict[str, Definition] | None:
@@ -33,6 +40,16 @@ def definitions_in(data: bytes) -> dict[str, Definition] | None:
                 name = f"{outer}.{child.name}" if outer else child.name
                 head = (*(decorator.lineno for decorator in child.decorator_list), child.lineno)
                 is_async = isinstance(child, ast.AsyncFunctionDef)
-                definitions[name] = Definition(name, is_async, isinstance(child, ast.ClassDef), head)
+                decorators = tuple(map(_last_name, child.decorator_list))
+                definitions[name] = Definition(name, is_async, isinstance(child, ast.ClassDef), head, decorators)
             stack.append((child, name))
     return definitions
+
+
+def _last_name(decorator: "ast.expr") -> str:
+    """`setter` of `@size.setter`, `task` of `@app.task(retries=3)`."""
+    import ast
+
+    text, _, _ = ast.unparse(decorator).partition("(")
+    _, _, last = text.rpartition(".")
+    return last

@@ -34,6 +34,11 @@ class Notebook:
         index = bisect_right(self.starts, line) - 1
         return index + 1, self.starts[index] - 1 if index >= 0 else 0
 
+    @property
+    def python_cells(self) -> int:
+        """How many code cells hold any Python."""
+        return len({self.cell_of(number)[0] for number, line in enumerate(self.source.split("\n"), 1) if line.strip()})
+
 
 @lru_cache(maxsize=8)  # a notebook with findings is asked for again: for the cell, for the place of an edit
 def read_notebook(data: bytes) -> Notebook:

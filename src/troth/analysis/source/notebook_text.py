@@ -19,10 +19,18 @@ Place = tuple[int, int]  # of one character, as the JSON writes it
 
 
 class NotebookText(NamedTuple):
-    """The places of the characters of each line of the code that `read_notebook` gives; None for lines it changed."""
+    """The places of the characters of each line of the code that `read_notebook` gives, and of the line's end.
+
+    None for lines that it changed.
+    """
 
     lines: tuple[tuple[Place, ...] | None, ...]
     starts: tuple[int, ...]  # of the lines, in characters of that code
+
+    def start(self, line: int, column: int) -> int | None:
+        """Where in the JSON a character begins, by its line and column from 0; None where it is not in the JSON."""
+        places = self.lines[line] if line < len(self.lines) else None
+        return places[column][0] if places is not None and column < len(places) else None
 
     def place(self, start: int, end: int) -> Place | None:
         """Where the JSON says what the code says from `start` to `end`; None where it cannot be told exactly."""
@@ -32,12 +40,7 @@ class NotebookText(NamedTuple):
         places = self.lines[first[0]]
         if places is None:
             return None
-        if first[1] < len(places):
-            begin = places[first[1]][0]
-        elif places:
-            begin = places[-1][1]
-        else:
-            return None
+        begin = places[first[1]][0]
         return begin, places[last[1] - 1][1] if last[1] > first[1] else begin
 
     def _at(self, offset: int) -> tuple[int, int] | None:
@@ -46,32 +49,42 @@ class NotebookText(NamedTuple):
         line = bisect_right(self.starts, offset) - 1
         places = self.lines[line] if line < len(self.lines) else None
         column = offset - self.starts[line]
-        return (line, column) if places is not None and column <= len(places) else None
+        return (line, column) if places is not None and column < len(places) else None
 
 
 def notebook_text(data: bytes) -> NotebookText | None:
     """The text of a notebook, character by character; None where it is written in a way that we do not know."""
-    text = data.decode("utf-8")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        return None  # JSON may be UTF-16 as well, and is read so; edits count the characters of UTF-8
     code = read_notebook(data).source.split("\n")
     lines: list[tuple[Place, ...] | None] = []
     for cell in _cells(text):
+        if not cell:  # its source is an empty list
+            lines.append(None)
+            continue
+        quote = cell[-1][1] - 1  # what is put in at the end of the cell goes before its last quote
         written = [
             (json.loads(f'"{character[0]}"'), character[1])
             for string in cell
             for character in _characters(text, *string)
         ]
         line: list[tuple[str, Place]] = []
-        for character, place in [*written, ("\n", (0, 0))]:
-            if character == "\n":
-                if line and line[-1][0] == "\r":
-                    line.pop()
-                says = "".join(letter for letter, _ in line)
-                number = len(lines)
-                same = number < len(code) and code[number] == says
-                lines.append(tuple(place for _, place in line) if same else None)
-                line = []
-            else:
+        for character, place in [*written, ("\n", (quote, quote))]:
+            if character != "\n":
                 line.append((character, place))
+                continue
+            at = place[0]
+            if line and line[-1][0] == "\r":
+                at = line.pop()[1][0]
+            if line:
+                at = line[-1][1][1]
+            says = "".join(letter for letter, _ in line)
+            number = len(lines)
+            same = number < len(code) and code[number] == says
+            lines.append((*(place for _, place in line), (at, at)) if same else None)
+            line = []
     starts = [0]
     for code_line in code:
         starts.append(starts[-1] + len(code_line) + 1)

@@ -5,7 +5,7 @@ from itertools import accumulate
 
 from troth.analysis.source import encoding
 
-__all__ = ["Text", "decode"]
+__all__ = ["DecodedText", "decode"]
 
 
 def decode(data: bytes) -> str:
@@ -16,7 +16,7 @@ def decode(data: bytes) -> str:
     return encoding.decode(data).text
 
 
-class Text:
+class DecodedText:
     """A decoded file; its lines are found when somebody asks for one: many are only searched for a word."""
 
     __slots__ = ("_split_lines", "value")

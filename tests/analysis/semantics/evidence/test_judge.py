@@ -1,6 +1,7 @@
 """Each witness and each doubt decides by itself: switched off, its case turns out otherwise."""
 
 import importlib
+import pkgutil
 
 import pytest
 
@@ -28,6 +29,13 @@ def lost(program):
 def marked(program):
     """The lines that end in `# lost`."""
     return {number for number, line in enumerate(program.splitlines(), 1) if line.endswith("# lost")}
+
+
+@pytest.mark.parametrize(("room", "names"), [("witnesses", judge.WITNESSES), ("doubts", judge.DOUBTS)])
+def test_the_judge_hears_every_module(room, names):
+    """A module that `judge.py` does not name is never asked, and its cases are never tried."""
+    modules = {module.name for module in pkgutil.iter_modules(importlib.import_module(f"{PACKAGE}.{room}").__path__)}
+    assert modules == {MODULES.get(name, name.replace("-", "_")) for name in names}, "name it in judge.py"
 
 
 @pytest.fixture(autouse=True)

@@ -71,7 +71,7 @@ class _FileReader(ExpressionReader):
         return _STATEMENTS[type(node)](self, short)
 
     def _expression(self, node: Any) -> Node | None:
-        return self.expression(self.expr(node.value))
+        return self.expression(self.expr(node.value), at(node.value))
 
     def _assign(self, node: Any) -> Node:
         return self.assign(self._many(node.targets), self.expr(node.value))

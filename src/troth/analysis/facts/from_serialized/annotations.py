@@ -6,7 +6,7 @@ import sys
 from troth.analysis.facts.builder import FALSE, NOTHING, TRUE
 from troth.analysis.facts.from_ast.expressions import ExpressionReader
 from troth.analysis.facts.from_serialized import tags
-from troth.analysis.facts.from_serialized.tree import RefusedError, TreeReader
+from troth.analysis.facts.from_serialized.tree import TreeReader, UnsupportedTreeError
 from troth.analysis.facts.model import At, Node
 
 __all__ = ["STANDING", "AnnotationReader"]
@@ -70,13 +70,13 @@ class AnnotationReader(TreeReader):
             try:
                 tree = ast.parse(b"(" + text + b"\n)", mode="eval")
             except (SyntaxError, ValueError) as error:
-                raise RefusedError("an annotation that is none") from error
+                raise UnsupportedTreeError("an annotation that is none") from error
             reader = ExpressionReader()
             if len(_annotations) >= _MOST:
                 _annotations.clear()
             node = reader.expr(tree.body)
             if reader.waits or reader.generator:
-                raise RefusedError("an annotation that does something")
+                raise UnsupportedTreeError("an annotation that does something")
             annotation = _annotations[text] = _Annotation(node, reader)
         for name in annotation.names:
             self._named(name)
@@ -101,7 +101,7 @@ class AnnotationReader(TreeReader):
             size = self._short()
             self._at += size
         elif tag != tags.NONE:
-            raise RefusedError("no string")
+            raise UnsupportedTreeError("no string")
 
     def _skip_type(self) -> At:
         """The place of a type."""
@@ -141,7 +141,7 @@ class AnnotationReader(TreeReader):
                 self._skip_maybe()
                 self._skip_type()
         elif tag != tags.ELLIPSIS_TYPE:
-            raise RefusedError(f"a type of the kind {tag}")
+            raise UnsupportedTreeError(f"a type of the kind {tag}")
         place = self._place()
         self._expect(tags.END)
         return place
@@ -160,7 +160,7 @@ class AnnotationReader(TreeReader):
 
     def _skip_type_params(self) -> None:
         if sys.version_info < (3, 12):
-            raise RefusedError("type parameters")
+            raise UnsupportedTreeError("type parameters")
         for _ in range(self._short()):
             self._integer()
             self._skip_text()

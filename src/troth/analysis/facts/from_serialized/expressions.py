@@ -7,7 +7,7 @@ import sys
 from troth.analysis.facts.builder import LONGEST_ROW, LONGEST_STRING, UNTOLD, written
 from troth.analysis.facts.from_serialized import tags
 from troth.analysis.facts.from_serialized.annotations import STANDING, AnnotationReader
-from troth.analysis.facts.from_serialized.tree import STRANGE, RefusedError, is_python, words
+from troth.analysis.facts.from_serialized.tree import STRANGE, UnsupportedTreeError, is_python, words
 from troth.analysis.facts.model import At, Node, Param
 
 __all__ = ["A_NUMBER", "SerialExpressions"]
@@ -18,6 +18,7 @@ _SOME_BYTES: Node = ("const", "bytes")
 _A_REAL: Node = ("const", "float")
 _A_COMPLEX: Node = ("const", "complex")
 _DOTS: Node = ("const", "ellipsis")
+_NOWHERE: At = (0, 0, 0, 0)
 _OPS = ("==", "!=", "<", "<", "<", "<", "is", "is not", "in", "not in")
 _A_LITERAL = re.compile(rb"[ \t]*[A-Za-z]{0,2}([\"'])(?!\1).*\1[ \t\r]*")  # or several, in a line of their own
 _ANY_QUOTES = sys.version_info >= (3, 12)  # inside f-strings
@@ -47,6 +48,17 @@ class SerialExpressions(AnnotationReader):
             self._at += 1
             return self._string()
         return self._other(tag)
+
+    def _placed(self) -> tuple[Node, At]:
+        """An expression, and where it stands if it is a name; other places are not told."""
+        if self._tree[self._at] != tags.NAME:
+            return self.expr(), _NOWHERE
+        start = self._at + 1
+        self._at = start
+        self._word()
+        place = self._place()
+        self._at = start
+        return self._name(), place
 
     def _within(self) -> Node:
         """The same for one that stands in another without a bracket: only these rows have no end in Python."""
@@ -135,7 +147,7 @@ class SerialExpressions(AnnotationReader):
         self._expect(tags.LIST)
         count = self._short()
         if count != len(values) or len(kinds) != count:
-            raise RefusedError("arguments without kinds")
+            raise UnsupportedTreeError("arguments without kinds")
         args: tuple[Node, ...] = ()
         keywords: tuple[tuple[str | None, Node], ...] = ()
         if plain:
@@ -158,9 +170,9 @@ class SerialExpressions(AnnotationReader):
                 elif kind == tags.ALL_NAMED:
                     by_name.append((None, value))
                 else:
-                    raise RefusedError("an argument of another kind")
+                    raise UnsupportedTreeError("an argument of another kind")
                 if kind != tags.NAMED and tag != tags.NONE:
-                    raise RefusedError("an argument with a name")
+                    raise UnsupportedTreeError("an argument with a name")
             args, keywords = tuple(positional), tuple(by_name)
         call_place = self._place()
         self._expect(tags.END)
@@ -175,13 +187,13 @@ class SerialExpressions(AnnotationReader):
         if text.startswith(b"(") and text.endswith(b")") and is_python(text):  # and not `(a) for a in (b)`
             return node
         if not callee_end:
-            raise RefusedError("a generator for a callee without a name")
+            raise UnsupportedTreeError("a generator for a callee without a name")
         after, self._at = self._at, callee_end
         callee = self._place()
         self._at = after
         opening = self._offset(callee[2], callee[3])
         if self._source[opening : opening + 1] != b"(":
-            raise RefusedError("brackets somewhere else")
+            raise UnsupportedTreeError("brackets somewhere else")
         return (*node[:4], (callee[2], callee[3], call[2], call[3]))
 
     def _other(self, tag: int) -> Node:
@@ -225,7 +237,7 @@ class SerialExpressions(AnnotationReader):
             return self._formatted()
         if tag == tags.CONDITIONAL:
             if self.flavors:  # one of the two sides may not be there at all
-                raise RefusedError("a choice of flavors")
+                raise UnsupportedTreeError("a choice of flavors")
             body = self.expr()
             test = self.expr()
             orelse = self._within()
@@ -289,7 +301,7 @@ class SerialExpressions(AnnotationReader):
             self._skip_real()
             self._skip_end()
             return _A_COMPLEX
-        raise RefusedError(f"an expression of the kind {tag}")
+        raise UnsupportedTreeError(f"an expression of the kind {tag}")
 
     def _skip_real(self) -> None:
         self._expect(tags.FLOAT)
@@ -317,7 +329,7 @@ class SerialExpressions(AnnotationReader):
             self._skip_end()
             index = ("const", "int", number)  # of a tuple
         elif tag == tags.BIG_NUMBER:
-            raise RefusedError("an index of that size")
+            raise UnsupportedTreeError("an index of that size")
         else:
             index = self.expr()
             if tag == tags.TEXT:
@@ -372,7 +384,7 @@ class SerialExpressions(AnnotationReader):
         else:
             is_simple = all(map(_A_LITERAL.fullmatch, text.split(b"\n")))
         if not is_simple and not is_python(b"(" + text + b"\n)"):
-            raise RefusedError("an f-string of a newer kind")
+            raise UnsupportedTreeError("an f-string of a newer kind")
 
     def _part(self, values: list[Node]) -> None:
         tag = self._tag()
@@ -382,7 +394,7 @@ class SerialExpressions(AnnotationReader):
             self._skip_place()
             return
         if tag != tags.INTERPOLATION:
-            raise RefusedError("a part of an f-string that is none")
+            raise UnsupportedTreeError("a part of an f-string that is none")
         values.append(self.expr())
         if self._is():
             self._skip_text()
@@ -409,7 +421,7 @@ class SerialExpressions(AnnotationReader):
         self._expect(tags.BLOCK)
         self._expect(tags.LIST)
         if self._short() != 1:
-            raise RefusedError("a lambda of several statements")
+            raise UnsupportedTreeError("a lambda of several statements")
         self._is()
         self._expect(tags.RETURN)
         self._expect(tags.TRUE)
@@ -424,7 +436,7 @@ class SerialExpressions(AnnotationReader):
         parts: tuple[Node, ...]
         if kind == "dict":
             if not self._is():
-                raise RefusedError("an item of a newer kind")
+                raise UnsupportedTreeError("an item of a newer kind")
             key = self.expr()
             parts = (key, self.expr())
         else:
@@ -432,7 +444,7 @@ class SerialExpressions(AnnotationReader):
             parts = (self.expr(),)
             self.waits = self.end_item(kind, waits=waits)
             if parts[0][0] == "star":
-                raise RefusedError("an item of a newer kind")
+                raise UnsupportedTreeError("an item of a newer kind")
         count = self._integer()
         targets = [self.expr() for _ in range(count)]
         iterated = [self.expr() for _ in range(count)]
@@ -481,6 +493,6 @@ class SerialExpressions(AnnotationReader):
             result.append((name, annotation, default, how))
         if is_doubtful:  # by an old custom, of which `ast` knows nothing, `__name` and all before it are such
             if b"/" in self._source[start : self._source.find(b")", end)]:
-                raise RefusedError("a slash, or none")
+                raise UnsupportedTreeError("a slash, or none")
             result = [(name, note, default, "" if how == "/" else how) for name, note, default, how in result]
         return tuple(result)

@@ -5,7 +5,7 @@ import re
 from troth.analysis.facts.builder import MOST_BRANCHES, NOTHING, UNTOLD
 from troth.analysis.facts.from_serialized import tags
 from troth.analysis.facts.from_serialized.expressions import A_NUMBER, SerialExpressions
-from troth.analysis.facts.from_serialized.tree import EXCEPT, WITH, RefusedError
+from troth.analysis.facts.from_serialized.tree import EXCEPT, WITH, UnsupportedTreeError
 from troth.analysis.facts.model import FileFacts, Node
 
 __all__ = ["read_serialized"]
@@ -18,7 +18,7 @@ def read_serialized(tree: bytes, source: bytes) -> FileFacts:
     try:
         return _FileReader(tree, source).file()
     except (IndexError, ValueError) as error:  # bytes of another format
-        raise RefusedError(str(error)) from error
+        raise UnsupportedTreeError(str(error)) from error
 
 
 class _FileReader(SerialExpressions):
@@ -28,10 +28,10 @@ class _FileReader(SerialExpressions):
         count = self._integer()
         body = self._statements(count)
         if self._at != len(self._tree):
-            raise RefusedError("there is more in the tree")
+            raise UnsupportedTreeError("there is more in the tree")
         last_line = self._end_line if count else 0
         if self._source.count(b"\n") > last_line and _MORE.match(self._source, self._offset(last_line + 1, 0)):
-            raise RefusedError("there is more in the text")  # behind what is never true, or ignored altogether
+            raise UnsupportedTreeError("there is more in the text")  # behind what is never true, or ignored altogether
         self.names.update(self._nodes)
         return self.facts(body, self._end_line if count else 1, is_async=False)
 
@@ -61,9 +61,9 @@ class _FileReader(SerialExpressions):
     def _statement(self) -> Node | None:
         tag = self._tag()
         if tag == tags.EXPRESSION:
-            value = self.expr()
+            value, place = self._placed()
             self._expect(tags.END)
-            return self.expression(value)
+            return self.expression(value, place)
         if tag == tags.ASSIGN:
             return self._assign()
         if tag == tags.RETURN:
@@ -140,7 +140,7 @@ class _FileReader(SerialExpressions):
             return self._match()
         if tag == tags.TYPE_ALIAS:
             return self._type_alias()
-        raise RefusedError(f"a statement of the kind {tag}")
+        raise UnsupportedTreeError(f"a statement of the kind {tag}")
 
     def _assign(self) -> Node:
         targets = tuple(self._many())
@@ -153,20 +153,20 @@ class _FileReader(SerialExpressions):
         if self._is():
             annotation = self._annotation()
             if not self._is():
-                raise RefusedError("a type comment")
+                raise UnsupportedTreeError("a type comment")
             self._skip_end()
             return self.annotate(targets[0], annotation, value)
         self._is()
         self._skip_end()
         if value is None:
-            raise RefusedError("nothing is assigned")
+            raise UnsupportedTreeError("nothing is assigned")
         return self.assign(targets, value)
 
     def _if(self) -> Node:
         branches: list[tuple[Node, bool | None, tuple[Node, ...]]] = [self._branch()]
         count = self._integer()
         if count >= MOST_BRANCHES - 1:
-            raise RefusedError("so many branches")
+            raise UnsupportedTreeError("so many branches")
         branches += [self._branch() for _ in range(count)]
         orelse = self._block() if self._is() else ()
         self._skip_end()
@@ -194,7 +194,7 @@ class _FileReader(SerialExpressions):
             test = self.expr()
             if test[0] == "const" and test[1] != "bool":
                 if test[1] != "None":
-                    raise RefusedError("a condition that is none")
+                    raise UnsupportedTreeError("a condition that is none")
                 lives = False
             else:
                 lives = self.outcome(test)
@@ -246,7 +246,7 @@ class _FileReader(SerialExpressions):
             items.append((value, target))
         body = self._block()
         if self._is() != is_async:
-            raise RefusedError("a `with` of the other color")
+            raise UnsupportedTreeError("a `with` of the other color")
         place = self._whole_place()
         self._expect(tags.END)
         return ("with", is_async, tuple(items), body, place)
@@ -386,7 +386,7 @@ class _FileReader(SerialExpressions):
                 self._word()
                 self._pattern(captures)
         else:
-            raise RefusedError(f"a pattern of the kind {tag}")
+            raise UnsupportedTreeError(f"a pattern of the kind {tag}")
         self._skip_end()
         return matched
 

@@ -9,7 +9,7 @@ from troth.analysis.facts.builder import Reading
 from troth.analysis.facts.from_serialized import tags
 from troth.analysis.facts.model import At, Node
 
-__all__ = ["EXCEPT", "STRANGE", "WITH", "RefusedError", "TreeReader", "is_python", "words"]
+__all__ = ["EXCEPT", "STRANGE", "WITH", "TreeReader", "UnsupportedTreeError", "is_python", "words"]
 
 STRANGE = 1  # the byte that stands for each one that is not ASCII
 EXCEPT = re.compile(rb"[ \t]*(except)\b")
@@ -18,7 +18,7 @@ WITH = re.compile(rb"[ \t]*(async|with)\b")
 words: dict[bytes, str] = {}  # each with the one object for all its places, in all files
 
 
-class RefusedError(Exception):
+class UnsupportedTreeError(Exception):
     """The file is better read by `ast`."""
 
 
@@ -58,14 +58,14 @@ class TreeReader(Reading):
         at = self._at
         self._at = at + 1
         if self._tree[at] != tag:
-            raise RefusedError(f"{self._tree[at]} where {tag} was expected")
+            raise UnsupportedTreeError(f"{self._tree[at]} where {tag} was expected")
 
     def _is(self) -> bool:
         at = self._at
         self._at = at + 1
         byte = self._tree[at]
         if byte > 1:
-            raise RefusedError(f"{byte} where a boolean was expected")
+            raise UnsupportedTreeError(f"{byte} where a boolean was expected")
         return byte == 1
 
     def _short(self) -> int:
@@ -78,7 +78,7 @@ class TreeReader(Reading):
             self._at = at + 2
             return (tree[at + 1] << 6) + (first >> 2) - 100
         if first & 4:
-            raise RefusedError("a long number")
+            raise UnsupportedTreeError("a long number")
         self._at = at + 4
         return (tree[at + 1] << 5) + (tree[at + 2] << 13) + (tree[at + 3] << 21) + (first >> 3) - 10000
 
@@ -107,7 +107,7 @@ class TreeReader(Reading):
         """A name; there is one object for each."""
         at = self._at
         if self._tree[at] != tags.STR:
-            raise RefusedError("no name")
+            raise UnsupportedTreeError("no name")
         self._at = at + 1
         return self._bare_word()
 
@@ -119,7 +119,7 @@ class TreeReader(Reading):
         word = words.get(data)
         if word is None:
             if STRANGE in data:
-                raise RefusedError("a name that is not ASCII")
+                raise UnsupportedTreeError("a name that is not ASCII")
             word = words[data] = sys.intern(data.decode())
         return word
 
@@ -142,14 +142,14 @@ class TreeReader(Reading):
         """The place of a statement with others inside it."""
         place = self._place()
         if self._has_semicolons and self._source.startswith(b";", self._offset(place[2], place[3])):
-            raise RefusedError("a semicolon, which `ast` counts as part of it")
+            raise UnsupportedTreeError("a semicolon, which `ast` counts as part of it")
         return place
 
     def _skip_place(self) -> None:
         """Only the lines are noted; this is the end of every name."""
         tree, at = self._tree, self._at
         if tree[at] != tags.PLACE:
-            raise RefusedError("no place")
+            raise UnsupportedTreeError("no place")
         self._at = at + 1
         line = self._short()
         self._skip_short()
@@ -179,7 +179,7 @@ class TreeReader(Reading):
             if opening is not None:
                 return opening[1], line
             line -= 1
-        raise RefusedError("nothing opens this")
+        raise UnsupportedTreeError("nothing opens this")
 
     def _named(self, name: str) -> Node:
         node = self._nodes.get(name)

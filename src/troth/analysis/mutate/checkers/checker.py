@@ -13,9 +13,9 @@ from troth.analysis.mutate.measure.process import Finished
 from troth.errors import MisuseError
 
 __all__ = [
+    "CheckedPart",
     "Checker",
     "CheckerError",
-    "Scope",
     "Sightings",
     "end_of",
     "executable",
@@ -32,7 +32,7 @@ class CheckerError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class CheckedPart:
     """What a checker is let loose on: the root of the copy, the paths asked for, and the Python files under them.
 
     `import_roots` are the directories that absolute imports start from, relative to the root as the paths are;
@@ -59,8 +59,8 @@ class Checker:
 
     name: str
     label: str
-    command: Callable[[Scope], str | Sequence[str]]
-    read: Callable[[Finished, Scope], Sightings]
+    command: Callable[[CheckedPart], str | Sequence[str]]
+    read: Callable[[Finished, CheckedPart], Sightings]
     kind: str = ""
 
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-from troth.analysis.mutate.checkers.checker import Checker, CheckerError, Scope, Sightings, end_of, relative_to
+from troth.analysis.mutate.checkers.checker import CheckedPart, Checker, CheckerError, Sightings, end_of, relative_to
 from troth.analysis.mutate.measure.diagnostic import Sighting
 from troth.analysis.mutate.measure.process import Finished
 from troth.errors import MisuseError
@@ -35,15 +35,15 @@ def command_checker(command: str, *, pattern: str = "", kind: str = "") -> Check
     if missing:
         raise MisuseError(
             f"The pattern {pattern!r} has no group {' and no group '.join(sorted(missing))}.\n"
-            "Nothing was done: without path and line nobody knows which mutant was seen.\n"
+            "Nothing was done: without path and line it is unknown which mutant was seen.\n"
             r"Write groups such as `(?P<path>[^:]+):(?P<line>\d+)`."
         )
     _compiled("--kind", kind)
 
-    def line(scope: Scope) -> str:
+    def line(scope: CheckedPart) -> str:
         return command.replace("{root}", _quoted([str(scope.root)])).replace("{files}", _quoted(scope.files))
 
-    def read(process: Finished, scope: Scope) -> Sightings:
+    def read(process: Finished, scope: CheckedPart) -> Sightings:
         if process.code is None or process.code < 0 or process.code >= _SHELL_FAILURES:
             raise CheckerError(end_of(process))
         listed = _from_json(process.stdout, scope)
@@ -69,7 +69,7 @@ def _quoted(words: Sequence[str]) -> str:
     return subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)
 
 
-def _from_json(text: str, scope: Scope) -> Sightings | None:
+def _from_json(text: str, scope: CheckedPart) -> Sightings | None:
     """The findings of a JSON array of objects with a path and a line, or None if the text is no such thing.
 
     The array may also stand under `findings` in an object, as `troth check` prints it.
@@ -95,7 +95,7 @@ def _from_json(text: str, scope: Scope) -> Sightings | None:
     return sightings
 
 
-def _from_lines(text: str, shape: re.Pattern[str], scope: Scope) -> Sightings:
+def _from_lines(text: str, shape: re.Pattern[str], scope: CheckedPart) -> Sightings:
     sightings: Sightings = []
     for line in text.splitlines():
         match = shape.search(line)

@@ -7,7 +7,7 @@ from run to run, so only changed files and what depends on them are checked anew
 from collections.abc import Sequence
 from pathlib import Path
 
-from troth.analysis.mutate.checkers.checker import Checker, Scope, Sightings, executable, relative_to, rows_of
+from troth.analysis.mutate.checkers.checker import CheckedPart, Checker, Sightings, executable, relative_to, rows_of
 from troth.analysis.mutate.measure.diagnostic import Sighting
 from troth.analysis.mutate.measure.process import Finished
 
@@ -20,7 +20,7 @@ def mypy() -> Checker:
     """The preset `--tool mypy`."""
     program = executable("mypy")
 
-    def command(scope: Scope) -> Sequence[str]:
+    def command(scope: CheckedPart) -> Sequence[str]:
         listing = scope.scratch / "mypy-files.txt"  # one argument per file is too long a line for some systems
         listing.write_text("\n".join(scope.files), encoding="utf-8")
         codes = [word for code in _CODES for word in ("--enable-error-code", code)]
@@ -30,7 +30,7 @@ def mypy() -> Checker:
     return Checker("mypy", f"mypy --strict + {', '.join(_CODES)}", command, _read)
 
 
-def _settings(scope: Scope) -> Path:
+def _settings(scope: CheckedPart) -> Path:
     """A file that says where imports start, which has no option on the command line."""
     settings = scope.scratch / "mypy.ini"
     roots = ",".join(str(scope.root / path) for path in scope.import_roots)
@@ -39,7 +39,7 @@ def _settings(scope: Scope) -> Path:
     return settings
 
 
-def _read(process: Finished, scope: Scope) -> Sightings:
+def _read(process: Finished, scope: CheckedPart) -> Sightings:
     # 2 is a file that cannot be checked at all, and then mypy has checked no other file either.
     return [
         Sighting(

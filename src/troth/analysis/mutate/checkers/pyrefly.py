@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from troth.analysis.mutate.checkers.checker import Checker, Scope, Sightings, executable, relative_to, value_of
+from troth.analysis.mutate.checkers.checker import CheckedPart, Checker, Sightings, executable, relative_to, value_of
 from troth.analysis.mutate.measure.diagnostic import Sighting
 from troth.analysis.mutate.measure.process import Finished
 
@@ -15,7 +15,7 @@ def pyrefly() -> Checker:
     """The preset `--tool pyrefly`."""
     program = executable("pyrefly")
 
-    def command(scope: Scope) -> Sequence[str]:
+    def command(scope: CheckedPart) -> Sequence[str]:
         empty = scope.scratch / "pyrefly.toml"
         empty.touch()
         rules = [word for rule in _RULES for word in ("--error", rule)]
@@ -26,7 +26,7 @@ def pyrefly() -> Checker:
     return Checker("pyrefly", f"pyrefly, default preset + {', '.join(_RULES)}", command, _read)
 
 
-def _read(process: Finished, scope: Scope) -> Sightings:
+def _read(process: Finished, scope: CheckedPart) -> Sightings:
     report = value_of(process, fine=(0, 1))
     return [
         Sighting(relative_to(scope.root, row["path"]), row["line"], row["name"], row["description"])

@@ -6,7 +6,7 @@ Those would drown the rest wherever dependencies are not installed, and no mutan
 import json
 from collections.abc import Sequence
 
-from troth.analysis.mutate.checkers.checker import Checker, Scope, Sightings, executable, relative_to, value_of
+from troth.analysis.mutate.checkers.checker import CheckedPart, Checker, Sightings, executable, relative_to, value_of
 from troth.analysis.mutate.measure.diagnostic import Sighting
 from troth.analysis.mutate.measure.process import Finished
 
@@ -30,7 +30,7 @@ def pyright() -> Checker:
     """The preset `--tool pyright`."""
     program = executable("pyright")
 
-    def command(scope: Scope) -> Sequence[str]:
+    def command(scope: CheckedPart) -> Sequence[str]:
         settings = {
             "include": list(scope.targets),
             "extraPaths": list(scope.import_roots),
@@ -45,7 +45,7 @@ def pyright() -> Checker:
     return Checker("pyright", "pyright strict, reportUnknown* and reportMissing* off", command, _read)
 
 
-def _read(process: Finished, scope: Scope) -> Sightings:
+def _read(process: Finished, scope: CheckedPart) -> Sightings:
     report = value_of(process, fine=(0, 1))
     return [
         Sighting(

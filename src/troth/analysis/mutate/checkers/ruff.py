@@ -6,7 +6,7 @@ give your own command with `--checker`.
 
 from collections.abc import Sequence
 
-from troth.analysis.mutate.checkers.checker import Checker, Scope, Sightings, executable, relative_to, rows_of
+from troth.analysis.mutate.checkers.checker import CheckedPart, Checker, Sightings, executable, relative_to, rows_of
 from troth.analysis.mutate.measure.diagnostic import Sighting
 from troth.analysis.mutate.measure.process import Finished
 
@@ -19,14 +19,14 @@ def ruff() -> Checker:
     """The preset `--tool ruff`."""
     program = executable("ruff")
 
-    def command(scope: Scope) -> Sequence[str]:
+    def command(scope: CheckedPart) -> Sequence[str]:
         flags = ("--isolated", "--preview", "--no-cache", "--select", _RULES, "--output-format", "json")
         return [program, "check", *flags, *scope.targets]
 
     return Checker("ruff", f"ruff --preview --select {_RULES}", command, _read)
 
 
-def _read(process: Finished, scope: Scope) -> Sightings:
+def _read(process: Finished, scope: CheckedPart) -> Sightings:
     return [
         Sighting(
             relative_to(scope.root, row["filename"]), row["location"]["row"], row.get("code") or "", row["message"]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from troth.analysis.mutate.checkers.checker import Checker, Scope, Sightings, executable, relative_to, rows_of
+from troth.analysis.mutate.checkers.checker import CheckedPart, Checker, Sightings, executable, relative_to, rows_of
 from troth.analysis.mutate.measure.diagnostic import Sighting
 from troth.analysis.mutate.measure.process import Finished
 
@@ -13,7 +13,7 @@ def ty() -> Checker:
     """The preset `--tool ty`."""
     program = executable("ty")
 
-    def command(scope: Scope) -> Sequence[str]:
+    def command(scope: CheckedPart) -> Sequence[str]:
         empty = scope.scratch / "ty.toml"
         empty.touch()
         flags = ("--error", "all", "--exit-zero", "--output-format", "gitlab", "--config-file", str(empty))
@@ -23,7 +23,7 @@ def ty() -> Checker:
     return Checker("ty", "ty --error all", command, _read)
 
 
-def _read(process: Finished, scope: Scope) -> Sightings:
+def _read(process: Finished, scope: CheckedPart) -> Sightings:
     return [
         Sighting(
             relative_to(scope.root, row["location"]["path"]),

@@ -5,17 +5,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from troth.analysis.mutate.checkers.checker import Checker, CheckerError, Scope, Sightings
+from troth.analysis.mutate.checkers.checker import CheckedPart, Checker, CheckerError, Sightings
 from troth.analysis.mutate.measure.batch import batches
 from troth.analysis.mutate.measure.diagnostic import new_sightings
 from troth.analysis.mutate.measure.judge import judge
 from troth.analysis.mutate.measure.process import run_command
-from troth.analysis.mutate.measure.workspace import Workspace, workspace
+from troth.analysis.mutate.measure.workspace import ProjectCopy, workspace
 from troth.analysis.mutate.mutant import Mutant
 from troth.analysis.mutate.operator import Operator
-from troth.analysis.mutate.result import Result, Verdict
+from troth.analysis.mutate.result import MutantVerdict, Result
 from troth.analysis.mutate.source.discover import Layout
-from troth.analysis.mutate.source.project import Project
+from troth.analysis.mutate.source.project import MutatedProject
 from troth.analysis.mutate.source.roots import has_namespaces, import_roots
 from troth.analysis.mutate.source.splice import Spliced, by_path, splice
 from troth.analysis.mutate.source.text import UnreadableError
@@ -30,9 +30,9 @@ class _Bench:
 
     checker: Checker
     operators: Mapping[str, Operator]
-    project: Project
-    space: Workspace
-    scope: Scope
+    project: MutatedProject
+    space: ProjectCopy
+    scope: CheckedPart
     limit: float
     before: Sightings
 
@@ -42,7 +42,7 @@ def score_checker(
     *,
     checker: Checker,
     operators: Mapping[str, Operator],
-    project: Project,
+    project: MutatedProject,
     layout: Layout,
     batch_size: int,
     limit: float,
@@ -54,7 +54,7 @@ def score_checker(
     broken, sound = set_apart(mutants, project)
     yield from broken
     with workspace(layout) as space, tempfile.TemporaryDirectory(prefix="troth-scratch-") as scratch:
-        scope = Scope(
+        scope = CheckedPart(
             space.root,
             layout.targets,
             layout.chosen,
@@ -67,7 +67,7 @@ def score_checker(
         except CheckerError as problem:
             raise RunError(
                 f"`{checker.label}` failed on the untouched copy of the project: {problem}\n"
-                "No mutant was planted, because a checker that fails anyway tells nothing.\n"
+                "No mutant was planted, because a checker that already fails shows nothing.\n"
                 "Run the same command in the project itself; `--limit` gives it more time."
             ) from problem
         bench = _Bench(checker, operators, project, space, scope, limit, before)
@@ -75,7 +75,7 @@ def score_checker(
             yield from _measure(bench, batch)
 
 
-def set_apart(mutants: Sequence[Mutant], project: Project) -> tuple[list[Result], list[Mutant]]:
+def set_apart(mutants: Sequence[Mutant], project: MutatedProject) -> tuple[list[Result], list[Mutant]]:
     """The mutants whose file would not parse, as results, and all the others."""
     broken: list[Result] = []
     sound: list[Mutant] = []
@@ -84,13 +84,13 @@ def set_apart(mutants: Sequence[Mutant], project: Project) -> tuple[list[Result]
             for path, edits in by_path(mutant.edits).items():
                 splice(project.sources[path], edits).after.parse()
         except UnreadableError as problem:
-            broken.append(Result(mutant.key, Verdict.BROKEN, (str(problem),)))
+            broken.append(Result(mutant.key, MutantVerdict.BROKEN, (str(problem),)))
         else:
             sound.append(mutant)
     return broken, sound
 
 
-def _look(checker: Checker, scope: Scope, limit: float) -> Sightings:
+def _look(checker: Checker, scope: CheckedPart, limit: float) -> Sightings:
     process = run_command(checker.command(scope), cwd=scope.root, limit=limit)
     return checker.read(process, scope)
 
@@ -104,7 +104,7 @@ def _measure(bench: _Bench, batch: Sequence[Mutant]) -> Iterator[Result]:
             sightings = _look(bench.checker, bench.scope, bench.limit)
     except CheckerError as problem:
         if len(batch) == 1:
-            yield Result(batch[0].key, Verdict.CRASHED, (str(problem),))
+            yield Result(batch[0].key, MutantVerdict.CRASHED, (str(problem),))
             return
         half = len(batch) // 2
         yield from _measure(bench, batch[:half])
@@ -115,6 +115,6 @@ def _measure(bench: _Bench, batch: Sequence[Mutant]) -> Iterator[Result]:
         yield judge(mutant, new, changed, bench.operators[mutant.operator], bench.checker)
 
 
-def _changed(project: Project, batch: Sequence[Mutant]) -> dict[str, Spliced]:
+def _changed(project: MutatedProject, batch: Sequence[Mutant]) -> dict[str, Spliced]:
     edits = by_path(edit for mutant in batch for edit in mutant.edits)
     return {path: splice(project.sources[path], own) for path, own in edits.items()}

@@ -14,18 +14,18 @@ from troth.analysis.mutate.measure.coverage import Coverage
 from troth.analysis.mutate.measure.process import Finished
 from troth.analysis.mutate.measure.reach import probed, reached_by_probes
 from troth.analysis.mutate.measure.suite import Suite
-from troth.analysis.mutate.measure.workspace import Workspace, workspace
+from troth.analysis.mutate.measure.workspace import ProjectCopy, workspace
 from troth.analysis.mutate.mutant import Mutant
-from troth.analysis.mutate.result import Result, Verdict
+from troth.analysis.mutate.result import MutantVerdict, Result
 from troth.analysis.mutate.source.discover import Layout
-from troth.analysis.mutate.source.project import Project
+from troth.analysis.mutate.source.project import MutatedProject
 from troth.analysis.mutate.source.roots import import_roots
 from troth.analysis.mutate.source.splice import by_path, splice
 from troth.errors import RunError
 
 __all__ = ["score_tests"]
 
-# A mutant that makes tests wait for ever would hold everything up; one that makes them only slower should not count
+# A mutant that makes tests wait forever would hold everything up; one that makes them only slower should not count
 # as hung. Three times the untouched run and five seconds more told the two apart in every suite that was tried.
 _PATIENCE, _GRACE = 3.0, 5.0
 _UNTOUCHED_LIMIT = 3600.0
@@ -36,8 +36,8 @@ class _Bench:
     """What stays the same from run to run; `spare` holds the copies that nobody works in at the moment."""
 
     suite: Suite
-    project: Project
-    spare: "SimpleQueue[Workspace]"
+    project: MutatedProject
+    spare: "SimpleQueue[ProjectCopy]"
     limit: float
     stop: threading.Event = field(default_factory=threading.Event)
     # Selections of tests by whether they pass on the untouched copy. Two threads may both find out; that is harmless.
@@ -48,7 +48,7 @@ def score_tests(
     mutants: Sequence[Mutant],
     *,
     command: str,
-    project: Project,
+    project: MutatedProject,
     layout: Layout,
     jobs: int,
     limit: float | None,
@@ -77,14 +77,14 @@ def score_tests(
         reached = (
             _reached(sound, coverage) if coverage else _probe(sound, suite, project, first, limit=limit, notice=notice)
         )
-        yield from (Result(mutant.key, Verdict.UNREACHED) for mutant in sound if reached.get(mutant.key) is False)
+        yield from (Result(mutant.key, MutantVerdict.UNREACHED) for mutant in sound if reached.get(mutant.key) is False)
         reachable = [mutant for mutant in sound if reached.get(mutant.key) is not False]
         if sound and not reachable:
             notice(
                 "None of the mutants is reached by the tests. If they should be, the command may run an installed copy "
                 "of the project instead of the one it is started in."
             )
-        spare: SimpleQueue[Workspace] = SimpleQueue()
+        spare: SimpleQueue[ProjectCopy] = SimpleQueue()
         spare.put(first)
         for _ in range(min(jobs, len(reachable)) - 1):
             spare.put(copies.enter_context(workspace(layout)))
@@ -100,8 +100,8 @@ def _reached(mutants: Sequence[Mutant], coverage: Coverage) -> Mapping[str, bool
 def _probe(
     mutants: Sequence[Mutant],
     suite: Suite,
-    project: Project,
-    space: Workspace,
+    project: MutatedProject,
+    space: ProjectCopy,
     *,
     limit: float,
     notice: Callable[[str], None],
@@ -147,19 +147,19 @@ def _run_mutant(bench: _Bench, mutant: Mutant, tests: tuple[str, ...]) -> Result
     finally:
         bench.spare.put(space)
     if process.code is None:
-        return Result(mutant.key, Verdict.HUNG, (f"after {bench.limit:.0f} seconds",), process.seconds)
-    verdict = Verdict.CAUGHT if process.code else Verdict.SURVIVED
+        return Result(mutant.key, MutantVerdict.HUNG, (f"after {bench.limit:.0f} seconds",), process.seconds)
+    verdict = MutantVerdict.CAUGHT if process.code else MutantVerdict.SURVIVED
     return Result(mutant.key, verdict, _failures_in(process) if process.code else (), process.seconds)
 
 
-def _with(bench: _Bench, space: Workspace, mutant: Mutant, tests: tuple[str, ...]) -> Finished:
+def _with(bench: _Bench, space: ProjectCopy, mutant: Mutant, tests: tuple[str, ...]) -> Finished:
     sources = bench.project.sources
     changed = [splice(sources[path], own).after for path, own in by_path(mutant.edits).items()]
     with space.holding(changed, sources):
         return bench.suite.run(space, bench.limit, tests=tests, stop=bench.stop)
 
 
-def _passes(bench: _Bench, space: Workspace, tests: tuple[str, ...]) -> bool:
+def _passes(bench: _Bench, space: ProjectCopy, tests: tuple[str, ...]) -> bool:
     if tests not in bench.passes:
         process = bench.suite.run(space, bench.limit, tests=tests, stop=bench.stop)
         bench.passes[tests] = process.code == 0

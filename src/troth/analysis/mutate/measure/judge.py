@@ -7,7 +7,7 @@ from troth.analysis.mutate.checkers.checker import Checker
 from troth.analysis.mutate.measure.diagnostic import Sighting
 from troth.analysis.mutate.mutant import Mutant
 from troth.analysis.mutate.operator import Operator
-from troth.analysis.mutate.result import Result, Verdict
+from troth.analysis.mutate.result import MutantVerdict, Result
 from troth.analysis.mutate.source.splice import Spliced
 
 __all__ = ["judge"]
@@ -28,11 +28,11 @@ def judge(
     right = [sighting for sighting in at_home if _is_right(sighting, operator, checker)]
     on_line = [sighting for sighting in right if sighting.line in marked]
     if on_line:
-        return Result(mutant.key, Verdict.CAUGHT, _as_lines(on_line))
+        return Result(mutant.key, MutantVerdict.CAUGHT, _as_lines(on_line))
     if right:
-        return Result(mutant.key, Verdict.ELSEWHERE, _as_lines(right))
+        return Result(mutant.key, MutantVerdict.ELSEWHERE, _as_lines(right))
     return Result(
-        mutant.key, Verdict.SURVIVED, _as_lines([sighting for sighting in at_home if sighting.line in marked])
+        mutant.key, MutantVerdict.SURVIVED, _as_lines([sighting for sighting in at_home if sighting.line in marked])
     )
 
 

@@ -28,7 +28,7 @@ class Finished:
     def tail(self) -> str:
         """The end of what it said, for an error message."""
         output = (self.stderr.strip() or self.stdout.strip()).splitlines()
-        return "\n".join(f"  {line[:200]}" for line in output[-12:]) or "  (it said nothing)"
+        return "\n".join(f"  {line[:200]}" for line in output[-12:]) or "  (no output)"
 
 
 def run_command(

@@ -5,14 +5,14 @@ from pathlib import Path
 
 from troth.analysis.findings import Edit
 from troth.analysis.mutate.mutant import Mutant
-from troth.analysis.mutate.source.project import Project
+from troth.analysis.mutate.source.project import MutatedProject
 from troth.analysis.mutate.source.splice import by_path, splice
 from troth.analysis.mutate.source.text import SourceText, UnreadableError
 
 __all__ = ["probed", "reached_by_probes"]
 
 
-def probed(mutants: Sequence[Mutant], project: Project, directory: Path) -> list[SourceText]:
+def probed(mutants: Sequence[Mutant], project: MutatedProject, directory: Path) -> list[SourceText]:
     """The files with a statement before each mutant that leaves an empty file of the mutant's name in `directory`.
 
     Files and not a list in memory, because tests start processes and end them as they like. A probe that would break

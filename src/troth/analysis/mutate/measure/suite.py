@@ -8,7 +8,7 @@ import threading
 from dataclasses import dataclass
 
 from troth.analysis.mutate.measure.process import Finished, run_command
-from troth.analysis.mutate.measure.workspace import Workspace
+from troth.analysis.mutate.measure.workspace import ProjectCopy
 
 __all__ = ["Suite"]
 
@@ -24,7 +24,7 @@ class Suite:
     import_roots: tuple[str, ...]
 
     def run(
-        self, space: Workspace, limit: float, *, tests: tuple[str, ...] = (), stop: threading.Event | None = None
+        self, space: ProjectCopy, limit: float, *, tests: tuple[str, ...] = (), stop: threading.Event | None = None
     ) -> Finished:
         """Run in the copy, whose own modules come first on the path, before any installed copy of the project."""
         quoted = subprocess.list2cmdline(tests) if sys.platform == "win32" else shlex.join(tests)

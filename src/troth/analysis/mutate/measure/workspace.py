@@ -10,10 +10,10 @@ from pathlib import Path
 from troth.analysis.mutate.source.discover import Layout
 from troth.analysis.mutate.source.text import SourceText
 
-__all__ = ["Workspace", "workspace"]
+__all__ = ["ProjectCopy", "workspace"]
 
 
-class Workspace:
+class ProjectCopy:
     """One copy of the project, in a directory of its own that is removed at the end."""
 
     def __init__(self, root: Path) -> None:
@@ -44,7 +44,7 @@ class Workspace:
 
 
 @contextmanager
-def workspace(layout: Layout) -> Iterator[Workspace]:
+def workspace(layout: Layout) -> Iterator[ProjectCopy]:
     """Copy the project; the copy is gone when the block ends, however it ends."""
     with tempfile.TemporaryDirectory(prefix="troth-mutate-", ignore_cleanup_errors=True) as directory:
         # The project's own name is kept: some checkers and tests take module names from the directories above.
@@ -52,7 +52,7 @@ def workspace(layout: Layout) -> Iterator[Workspace]:
         root.mkdir()
         for path in layout.copied:
             _copy(layout.root, root, path)
-        yield Workspace(root)
+        yield ProjectCopy(root)
 
 
 def _copy(source_root: Path, target_root: Path, path: str) -> None:

@@ -13,19 +13,19 @@ from dataclasses import replace
 
 from troth.analysis.findings import Edit
 from troth.analysis.mutate.mutant import Mutant
-from troth.analysis.mutate.operator import Case, Kind, Operator
-from troth.analysis.mutate.source.module import Module
-from troth.analysis.mutate.source.place import Places
-from troth.analysis.mutate.source.project import Project
+from troth.analysis.mutate.operator import Operator, OperatorCase, OperatorKind
+from troth.analysis.mutate.source.module import SourceModule
+from troth.analysis.mutate.source.place import NumberedPlaces
+from troth.analysis.mutate.source.project import MutatedProject
 
 __all__ = ["OPERATOR"]
 
 _FUNCTION, _METHOD = "function", "method"
 
 
-def find(module: Module, project: Project) -> Iterator[Mutant]:
+def find(module: SourceModule, project: MutatedProject) -> Iterator[Mutant]:
     """Every plain function whose callers are all async functions of the same file."""
-    places = Places(module, "add-needless-async")
+    places = NumberedPlaces(module, "add-needless-async")
     uses = _uses(module)
     for outermost in module.functions:
         node = outermost.node
@@ -50,10 +50,10 @@ def _is_docstring(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
-def _uses(module: Module) -> dict[str, list[ast.AST]]:
+def _uses(module: SourceModule) -> dict[str, list[ast.AST]]:
     """Every use of a name or attribute in the file, by that name; definitions and strings are uses too."""
     uses: dict[str, list[ast.AST]] = {}
-    for node in ast.walk(module.tree):
+    for node in module.walk():
         name = _name_in(node)
         if name:
             uses.setdefault(name, []).append(node)
@@ -75,7 +75,7 @@ def _name_in(node: ast.AST) -> str | None:
     return None
 
 
-def _is_free(module: Module, node: ast.FunctionDef) -> bool:
+def _is_free(module: SourceModule, node: ast.FunctionDef) -> bool:
     """Whether nothing but the callers has a say in the color of this function.
 
     A base may require a method to be plain, but hardly one with a private name.
@@ -92,7 +92,7 @@ def _is_free(module: Module, node: ast.FunctionDef) -> bool:
     return not any(isinstance(inner, (ast.Yield, ast.YieldFrom)) for inner in ast.walk(node))
 
 
-def _calls(module: Module, uses: list[ast.AST], *, is_method: bool) -> list[ast.Call]:
+def _calls(module: SourceModule, uses: list[ast.AST], *, is_method: bool) -> list[ast.Call]:
     """The calls, if there are some and there is no other use; else none."""
     calls: list[ast.Call] = []
     for use in uses:
@@ -108,8 +108,8 @@ def _calls(module: Module, uses: list[ast.AST], *, is_method: bool) -> list[ast.
     return calls if len(uses) == len(calls) + 1 else []
 
 
-def _can_await(module: Module, call: ast.Call) -> bool:
-    if not isinstance(module.scope(call), ast.AsyncFunctionDef) or module.in_fstring(call):
+def _can_await(module: SourceModule, call: ast.Call) -> bool:
+    if not isinstance(module.around(call), ast.AsyncFunctionDef) or module.in_fstring(call):
         return False
     if isinstance(module.parents[call], ast.Await):
         return False  # what is awaited as it is is no plain value
@@ -129,7 +129,7 @@ def _inside(call: ast.Call) -> Iterator[ast.AST]:
         yield from ast.walk(part)
 
 
-def _await(module: Module, call: ast.Call) -> list[Edit]:
+def _await(module: SourceModule, call: ast.Call) -> list[Edit]:
     """The edits that await a call; with brackets only where what follows would take hold of it first."""
     start, end = module.start(call), module.end(call)
     parent = module.parents[call]
@@ -146,8 +146,8 @@ OPERATOR = Operator(
     shapes=(_FUNCTION, _METHOD),
     find=find,
     kinds={
-        "ruff": Kind(codes=r"RUF029"),
-        "troth": Kind(words=r"^(?:needless|unused|useless)-async|without (?:an? )?await|never awaits"),
+        "ruff": OperatorKind(codes=r"RUF029"),
+        "troth": OperatorKind(words=r"^(?:needless|unused|useless)-async|without (?:an? )?await|never awaits"),
     },
     cures={
         _FUNCTION: "no test can, since all still works; a rule against `async def` without `await`",
@@ -157,38 +157,40 @@ OPERATOR = Operator(
         (_FUNCTION, _METHOD), "a rule against `async def` without `await` that knows who calls `{subject}`"
     ),
     cases=(
-        Case(
+        OperatorCase(
             "a function",
             "def g(x):\n    return x\nasync def f():\n    y = g(1)\n    return g(2) + y\n",
             "async def g(x):\n    return x\nasync def f():\n    y = await g(1)\n    return await g(2) + y\n",
             "function",
         ),
-        Case(
+        OperatorCase(
             "a method",
             "class A:\n    def g(self):\n        return {}\n    async def f(self):\n        return self.g().x\n",
             "class A:\n    async def g(self):\n        return {}\n    async def f(self):\n"
             "        return (await self.g()).x\n",
             "method",
         ),
-        Case(
+        OperatorCase(
             "in the argument of an awaited call",
             "def g(): pass\nasync def f():\n    await h(g())\n",
             "async def g(): pass\nasync def f():\n    await h(await g())\n",
             "function",
         ),
-        Case("awaited as it is", "def g(): pass\nasync def f():\n    await g()\n", None),
-        Case("a plain caller", "def g(): pass\ndef f(): g()\nasync def h(): g()\n", None),
-        Case("nobody calls it", "def g(): pass\nasync def f(): pass\n", None),
-        Case("passed as a value", "def g(): pass\nasync def f():\n    g()\n    h(g)\n", None),
-        Case("named in a string", "__all__ = ['g']\ndef g(): pass\nasync def f():\n    g()\n", None),
-        Case("a generator", "def g():\n    yield 1\nasync def f():\n    return list(g())\n", None),
-        Case("decorated", "@d\ndef g(): pass\nasync def f():\n    g()\n", None),
-        Case(
+        OperatorCase("awaited as it is", "def g(): pass\nasync def f():\n    await g()\n", None),
+        OperatorCase("a plain caller", "def g(): pass\ndef f(): g()\nasync def h(): g()\n", None),
+        OperatorCase("nobody calls it", "def g(): pass\nasync def f(): pass\n", None),
+        OperatorCase("passed as a value", "def g(): pass\nasync def f():\n    g()\n    h(g)\n", None),
+        OperatorCase("named in a string", "__all__ = ['g']\ndef g(): pass\nasync def f():\n    g()\n", None),
+        OperatorCase("a generator", "def g():\n    yield 1\nasync def f():\n    return list(g())\n", None),
+        OperatorCase("decorated", "@d\ndef g(): pass\nasync def f():\n    g()\n", None),
+        OperatorCase(
             "a base may require it",
             "class A(B):\n    def g(self): pass\n    async def f(self):\n        self.g()\n",
             None,
         ),
-        Case("in a generator expression", "def g(x): pass\nasync def f():\n    return any(g(x) for x in y)\n", None),
-        Case("two definitions", "def g(): pass\ndef g(): pass\nasync def f():\n    g()\n", None),
+        OperatorCase(
+            "in a generator expression", "def g(x): pass\nasync def f():\n    return any(g(x) for x in y)\n", None
+        ),
+        OperatorCase("two definitions", "def g(): pass\ndef g(): pass\nasync def f():\n    g()\n", None),
     ),
 )

@@ -11,20 +11,20 @@ from collections.abc import Iterator
 
 from troth.analysis.findings import Edit
 from troth.analysis.mutate.mutant import Mutant
-from troth.analysis.mutate.operator import Case, Kind, Operator
-from troth.analysis.mutate.source.module import Module
-from troth.analysis.mutate.source.place import Places
-from troth.analysis.mutate.source.project import Project
+from troth.analysis.mutate.operator import Operator, OperatorCase, OperatorKind
+from troth.analysis.mutate.source.module import SourceModule
+from troth.analysis.mutate.source.place import NumberedPlaces
+from troth.analysis.mutate.source.project import MutatedProject
 
 __all__ = ["OPERATOR"]
 
 _SLEEP, _THREAD = "sleep", "thread"
 
 
-def find(module: Module, project: Project) -> Iterator[Mutant]:
+def find(module: SourceModule, project: MutatedProject) -> Iterator[Mutant]:
     """Every awaited sleep, and every awaited call that hands a function to a thread."""
     del project
-    places = Places(module, "blocking-call")
+    places = NumberedPlaces(module, "blocking-call")
     time = _import_time(module)
     for node, call in module.awaited_calls():
         name = _dotted(call.func)
@@ -66,23 +66,23 @@ def _work(call: ast.Call, name: str) -> int | None:
     )
 
 
-def _on_the_spot(module: Module, node: ast.Await, call: ast.Call, position: int) -> list[Edit]:
+def _on_the_spot(module: SourceModule, node: ast.Await, call: ast.Call, position: int) -> list[Edit]:
     """`await to_thread(work, 1)` as `work(1)`; all that stands between the arguments stays as it is."""
     function = call.args[position]
     arguments = [*call.args[position + 1 :], *(keyword.value for keyword in call.keywords)]
     edits = [Edit(module.path, module.start(node), module.start(function), "")]
     if not arguments:
         return [*edits, Edit(module.path, module.end(function), module.end(call), "()")]
-    comma = module.source.text.index(",", module.end(function))
+    comma = module.file.text.index(",", module.end(function))
     return [*edits, Edit(module.path, module.end(function), comma + 1, "(")]
 
 
-def _import_time(module: Module) -> list[Edit] | None:
+def _import_time(module: SourceModule) -> list[Edit] | None:
     """The edit that imports `time`, before the first import of the file; none if the file does so.
 
     None where the name stands for something else in this file, or nothing is imported at all.
     """
-    for node in ast.walk(module.tree):
+    for node in module.walk():
         is_bound = isinstance(node, ast.Name) and node.id == "time" and not isinstance(node.ctx, ast.Load)
         is_other = isinstance(node, ast.ImportFrom) and any(
             (alias.asname or alias.name) == "time" for alias in node.names
@@ -90,13 +90,13 @@ def _import_time(module: Module) -> list[Edit] | None:
         if is_bound or is_other or (isinstance(node, ast.arg) and node.arg == "time"):
             return None
     first = None
-    for node in module.tree.body:
+    for node in module.module.body:
         if isinstance(node, ast.Import) and any(alias.name == "time" and not alias.asname for alias in node.names):
             return []
         is_future = isinstance(node, ast.ImportFrom) and node.module == "__future__"
         if first is None and isinstance(node, (ast.Import, ast.ImportFrom)) and not is_future:
             first = module.start(node)
-    return None if first is None else [Edit(module.path, first, first, f"import time{module.source.newline}")]
+    return None if first is None else [Edit(module.path, first, first, f"import time{module.file.newline}")]
 
 
 OPERATOR = Operator(
@@ -105,8 +105,8 @@ OPERATOR = Operator(
     shapes=(_SLEEP, _THREAD),
     find=find,
     kinds={
-        "ruff": Kind(codes=r"ASYNC(?:1[01]\d|2\d\d)"),
-        "troth": Kind(codes=r"TR\d+", never=r"^TR\d+ needless"),
+        "ruff": OperatorKind(codes=r"ASYNC(?:1[01]\d|2\d\d)"),
+        "troth": OperatorKind(codes=r"TR\d+", never=r"^TR\d+ needless"),
     },
     cures={
         _SLEEP: "a test in which something else has to happen meanwhile; a watch on the loop, such as `troth.guard`",
@@ -114,8 +114,8 @@ OPERATOR = Operator(
     },
     needs=dict.fromkeys((_SLEEP, _THREAD), "knowing what blocks, in a function that the event loop runs"),
     cases=(
-        Case("at the top of a file", "import asyncio\nawait asyncio.sleep(1)\n", None),
-        Case(
+        OperatorCase("at the top of a file", "import asyncio\nawait asyncio.sleep(1)\n", None),
+        OperatorCase(
             "a sleep",
             '"""Doc."""\nfrom __future__ import annotations\nimport asyncio\nasync def f():\n'
             "    await asyncio.sleep(1)\n",
@@ -123,27 +123,29 @@ OPERATOR = Operator(
             "    time.sleep(1)\n",
             _SLEEP,
         ),
-        Case(
+        OperatorCase(
             "a sleep where time is at hand",
             "import asyncio, time\nasync def f(x):\n    await asyncio.sleep(x)\n",
             "import asyncio, time\nasync def f(x):\n    time.sleep(x)\n",
             _SLEEP,
         ),
-        Case(
+        OperatorCase(
             "a thread",
             "async def f():\n    x = await asyncio.to_thread(work, 1, b=2)\n",
             "async def f():\n    x = work( 1, b=2)\n",
             _THREAD,
         ),
-        Case(
+        OperatorCase(
             "a thread without arguments",
             "async def f():\n    return await loop.run_in_executor(None, self.work)\n",
             "async def f():\n    return self.work()\n",
             _THREAD,
         ),
-        Case("time is something else", "import asyncio\nasync def f(time):\n    await asyncio.sleep(time)\n", None),
-        Case("giving way", "async def f():\n    await asyncio.sleep(0)\n", None),
-        Case("a sleep with a result", "async def f():\n    x = await asyncio.sleep(1, 2)\n", None),
-        Case("starred arguments", "async def f(a):\n    await asyncio.to_thread(*a)\n", None),
+        OperatorCase(
+            "time is something else", "import asyncio\nasync def f(time):\n    await asyncio.sleep(time)\n", None
+        ),
+        OperatorCase("giving way", "async def f():\n    await asyncio.sleep(0)\n", None),
+        OperatorCase("a sleep with a result", "async def f():\n    x = await asyncio.sleep(1, 2)\n", None),
+        OperatorCase("starred arguments", "async def f(a):\n    await asyncio.to_thread(*a)\n", None),
     ),
 )

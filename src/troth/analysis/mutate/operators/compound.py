@@ -13,33 +13,33 @@ from collections.abc import Iterator, Sequence
 
 from troth.analysis.findings import Edit
 from troth.analysis.mutate.mutant import Mutant
-from troth.analysis.mutate.operator import Case, Operator
+from troth.analysis.mutate.operator import Operator, OperatorCase
 from troth.analysis.mutate.operators.drop_await import KINDS, NEEDS, await_token
 from troth.analysis.mutate.source import shape as shapes
-from troth.analysis.mutate.source.module import Module, Outermost
-from troth.analysis.mutate.source.place import Places
-from troth.analysis.mutate.source.project import Project
+from troth.analysis.mutate.source.module import Outermost, SourceModule
+from troth.analysis.mutate.source.place import NumberedPlaces
+from troth.analysis.mutate.source.project import MutatedProject
 from troth.analysis.mutate.source.shape import shape_of
 
 __all__ = ["OPERATOR"]
 
 
-def find(module: Module, project: Project) -> Iterator[Mutant]:
+def find(module: SourceModule, project: MutatedProject) -> Iterator[Mutant]:
     """Every awaited call of an async function or method of the same file that returns dict literals."""
     del project
-    places = Places(module, "compound")
+    places = NumberedPlaces(module, "compound")
     makers = {maker.name: maker for maker in module.functions if "#" not in maker.name and _returns(maker)}
-    for node in ast.walk(module.tree):
+    for node in module.walk():
         if not (isinstance(node, ast.Await) and isinstance(node.value, ast.Call)) or module.in_fstring(node):
             continue
         maker = makers.get(_name_of_callee(module, node.value))
         if maker is None or module.homes.get(node) in (None, maker):
             continue
         edits = [await_token(module, node), *_as_model(module, maker)]
-        yield places.mutant(node, shape_of(module, node), edits, subject=module.code(node.value.func), also=[maker])
+        yield places.mutant(node, shape_of(module, node), edits, subject=module.source(node.value.func), also=[maker])
 
 
-def _name_of_callee(module: Module, call: ast.Call) -> str:
+def _name_of_callee(module: SourceModule, call: ast.Call) -> str:
     """The dotted name in the file of what is called, as far as `name()` and `self.name()` tell."""
     if isinstance(call.func, ast.Name):
         return call.func.id
@@ -80,10 +80,10 @@ def _keys(display: ast.Dict) -> list[str]:
     return keys if usable and len(set(keys)) == len(display.keys) else []
 
 
-def _as_model(module: Module, maker: Outermost) -> list[Edit]:
+def _as_model(module: SourceModule, maker: Outermost) -> list[Edit]:
     """The edits that turn the dicts into a model; its class goes to the end of the file, where it moves no line."""
     model = "".join(part.capitalize() for part in maker.node.name.strip("_").split("_")) + "Model"
-    while model in module.source.text:
+    while model in module.file.text:
         model += "2"
     fields: dict[str, None] = {}
     edits: list[Edit] = []
@@ -96,27 +96,27 @@ def _as_model(module: Module, maker: Outermost) -> list[Edit]:
     if maker.node.returns is not None:
         note = maker.node.returns
         edits.append(Edit(module.path, module.start(note), module.end(note), f'"{model}"'))
-    end = len(module.source.text)
+    end = len(module.file.text)
     edits.append(Edit(module.path, end, end, _model(module, model, list(fields))))
     return edits
 
 
-def _as_call(module: Module, display: ast.Dict, model: str) -> list[Edit]:
+def _as_call(module: SourceModule, display: ast.Dict, model: str) -> list[Edit]:
     """`{"a": 1}` as `Model(a=1)`, key by key, so that the values stay as they are written."""
     start, end = module.start(display), module.end(display)
     edits = [Edit(module.path, start, start + 1, f"{model}("), Edit(module.path, end - 1, end, ")")]
     for key, value in zip(display.keys, display.values, strict=True):
         if isinstance(key, ast.Constant) and isinstance(key.value, str):
-            opening = module.source.text[module.end(key) : module.start(value)].count("(")
+            opening = module.file.text[module.end(key) : module.start(value)].count("(")
             edits.append(Edit(module.path, module.start(key), module.start(value), f"{key.value}={'(' * opening}"))
     return edits
 
 
-def _model(module: Module, model: str, fields: Sequence[str]) -> str:
-    newline = module.source.newline
+def _model(module: SourceModule, model: str, fields: Sequence[str]) -> str:
+    newline = module.file.newline
     lines = [f"class {model}:", f"    def __init__(self, {', '.join(f'{name}=None' for name in fields)}):"]
     lines += [f"        self.{name} = {name}" for name in fields]
-    head = "" if module.source.text.endswith(("\n", "\r")) else newline
+    head = "" if module.file.text.endswith(("\n", "\r")) else newline
     return head + newline * 2 + newline.join(lines) + newline
 
 
@@ -136,7 +136,7 @@ OPERATOR = Operator(
     needs=NEEDS,
     cases=(
         *(
-            Case(
+            OperatorCase(
                 name,
                 f'async def g(x):\n    return {{"a": x, "b": (1)}}\nasync def f():\n    {before}\n',
                 f"async def g(x):\n    return GModel(a=x, b=(1))\nasync def f():\n    {after}\n\n\nclass GModel:\n"
@@ -151,7 +151,7 @@ OPERATOR = Operator(
                 ("read from", "return (await g(1))['a']", "return (g(1))['a']", shapes.LARGER),
             )
         ),
-        Case(
+        OperatorCase(
             "an annotated method",
             "class A:\n    async def g(self) -> dict[str, int]:\n        return {'a': 1}\n"
             "    async def f(self):\n        d = await self.g()\n",
@@ -160,13 +160,19 @@ OPERATOR = Operator(
             "    def __init__(self, a=None):\n        self.a = a\n",
             shapes.ASSIGNED,
         ),
-        Case(
+        OperatorCase(
             "another return",
             "async def g(x):\n    if x: return 1\n    return {'a': 1}\nasync def f():\n    await g(1)\n",
             None,
         ),
-        Case("a key that is no name", "async def g():\n    return {'a-b': 1}\nasync def f():\n    await g()\n", None),
-        Case("unpacked keys", "async def g(x):\n    return {'a': 1, **x}\nasync def f():\n    await g(1)\n", None),
-        Case("an unknown callee", "async def g():\n    return {'a': 1}\nasync def f(x):\n    await x.g()\n", None),
+        OperatorCase(
+            "a key that is not a name", "async def g():\n    return {'a-b': 1}\nasync def f():\n    await g()\n", None
+        ),
+        OperatorCase(
+            "unpacked keys", "async def g(x):\n    return {'a': 1, **x}\nasync def f():\n    await g(1)\n", None
+        ),
+        OperatorCase(
+            "an unknown callee", "async def g():\n    return {'a': 1}\nasync def f(x):\n    await x.g()\n", None
+        ),
     ),
 )

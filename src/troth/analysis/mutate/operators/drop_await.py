@@ -13,11 +13,11 @@ from collections.abc import Iterator
 
 from troth.analysis.findings import Edit
 from troth.analysis.mutate.mutant import Mutant
-from troth.analysis.mutate.operator import Case, Kind, Operator
+from troth.analysis.mutate.operator import Operator, OperatorCase, OperatorKind
 from troth.analysis.mutate.source import shape as shapes
-from troth.analysis.mutate.source.module import Module
-from troth.analysis.mutate.source.place import Places
-from troth.analysis.mutate.source.project import Project
+from troth.analysis.mutate.source.module import SourceModule
+from troth.analysis.mutate.source.place import NumberedPlaces
+from troth.analysis.mutate.source.project import MutatedProject
 from troth.analysis.mutate.source.shape import shape_of
 
 __all__ = ["KINDS", "NEEDS", "OPERATOR", "await_token"]
@@ -26,30 +26,34 @@ _AWAIT = re.compile(r"await[ \t]*")
 _ABOUT = r"corout|await|\bFuture\b|\bTask\b"
 
 
-def find(module: Module, project: Project) -> Iterator[Mutant]:
+def find(module: SourceModule, project: MutatedProject) -> Iterator[Mutant]:
     """Every `await` of a call."""
     del project
-    places = Places(module, "drop-await")
+    places = NumberedPlaces(module, "drop-await")
     for node, call in module.awaited_calls():
-        yield places.mutant(node, shape_of(module, node), [await_token(module, node)], subject=module.code(call.func))
+        yield places.mutant(node, shape_of(module, node), [await_token(module, node)], subject=module.source(call.func))
 
 
-def await_token(module: Module, node: ast.Await) -> Edit:
+def await_token(module: SourceModule, node: ast.Await) -> Edit:
     """The edit that removes the word `await` and the blanks behind it, but never a line end."""
     start = module.start(node)
-    word = _AWAIT.match(module.source.text, start)
+    word = _AWAIT.match(module.file.text, start)
     if word is None:
         raise ValueError(f"{module.path}:{node.lineno}: no `await` where the syntax tree says there is one")
     return Edit(module.path, start, word.end(), "")
 
 
 KINDS = {
-    "ruff": Kind(words=_ABOUT, never=r"RUF029|ASYNC\d+"),
-    "mypy": Kind(codes=r"unused-coroutine|unused-awaitable|truthy-\w+|redundant-expr|return-value", words=_ABOUT),
-    "pyright": Kind(codes=r"reportUnusedCoroutine|reportUnnecessaryComparison", words=_ABOUT),
-    "ty": Kind(codes=r"unused-awaitable|redundant-condition\S*", words=_ABOUT),
-    "pyrefly": Kind(codes=r"unused-coroutine|implicit-bool|redundant-condition|unnecessary-comparison", words=_ABOUT),
-    "troth": Kind(codes=r"TR\d+", never=r"^TR\d+ needless"),
+    "ruff": OperatorKind(words=_ABOUT, never=r"RUF029|ASYNC\d+"),
+    "mypy": OperatorKind(
+        codes=r"unused-coroutine|unused-awaitable|truthy-\w+|redundant-expr|return-value", words=_ABOUT
+    ),
+    "pyright": OperatorKind(codes=r"reportUnusedCoroutine|reportUnnecessaryComparison", words=_ABOUT),
+    "ty": OperatorKind(codes=r"unused-awaitable|redundant-condition\S*", words=_ABOUT),
+    "pyrefly": OperatorKind(
+        codes=r"unused-coroutine|implicit-bool|redundant-condition|unnecessary-comparison", words=_ABOUT
+    ),
+    "troth": OperatorKind(codes=r"TR\d+", never=r"^TR\d+ needless"),
 }
 
 NEEDS = {
@@ -75,33 +79,43 @@ OPERATOR = Operator(
     },
     needs=NEEDS,
     cases=(
-        Case("at the top of a file", "await g()\nclass A:\n    await g()\n", None),
-        Case("bare", "async def f():\n    await g()\n", "async def f():\n    g()\n", "bare"),
-        Case("assigned", "async def f():\n    x = await g(1)\n", "async def f():\n    x = g(1)\n", "assigned"),
-        Case("annotated", "async def f():\n    x: int = await g()\n", "async def f():\n    x: int = g()\n", "assigned"),
-        Case("returned", "async def f():\n    return await g()\n", "async def f():\n    return g()\n", "return"),
-        Case("tested", "async def f():\n    if await g(): pass\n", "async def f():\n    if g(): pass\n", "condition"),
-        Case("negated", "async def f():\n    x = not await g()\n", "async def f():\n    x = not g()\n", "condition"),
-        Case(
+        OperatorCase("at the top of a file", "await g()\nclass A:\n    await g()\n", None),
+        OperatorCase("bare", "async def f():\n    await g()\n", "async def f():\n    g()\n", "bare"),
+        OperatorCase("assigned", "async def f():\n    x = await g(1)\n", "async def f():\n    x = g(1)\n", "assigned"),
+        OperatorCase(
+            "annotated", "async def f():\n    x: int = await g()\n", "async def f():\n    x: int = g()\n", "assigned"
+        ),
+        OperatorCase(
+            "returned", "async def f():\n    return await g()\n", "async def f():\n    return g()\n", "return"
+        ),
+        OperatorCase(
+            "tested", "async def f():\n    if await g(): pass\n", "async def f():\n    if g(): pass\n", "condition"
+        ),
+        OperatorCase(
+            "negated", "async def f():\n    x = not await g()\n", "async def f():\n    x = not g()\n", "condition"
+        ),
+        OperatorCase(
             "compared",
             "async def f():\n    while await g() == 1: pass\n",
             "async def f():\n    while g() == 1: pass\n",
             "condition",
         ),
-        Case("passed on", "async def f():\n    h(await g())\n", "async def f():\n    h(g())\n", "larger"),
-        Case("read from", "async def f():\n    x = (await g()).y\n", "async def f():\n    x = (g()).y\n", "larger"),
-        Case("without a blank", "async def f():\n    await(g())\n", "async def f():\n    (g())\n", "bare"),
-        Case(
+        OperatorCase("passed on", "async def f():\n    h(await g())\n", "async def f():\n    h(g())\n", "larger"),
+        OperatorCase(
+            "read from", "async def f():\n    x = (await g()).y\n", "async def f():\n    x = (g()).y\n", "larger"
+        ),
+        OperatorCase("without a blank", "async def f():\n    await(g())\n", "async def f():\n    (g())\n", "bare"),
+        OperatorCase(
             "over two lines",
             "async def f():\n    return await \\\n        g()\n",
             "async def f():\n    return \\\n        g()\n",
             "return",
         ),
-        Case(
+        OperatorCase(
             "behind a wide letter", "async def f():\n    é = await g()\n", "async def f():\n    é = g()\n", "assigned"
         ),
-        Case("a task that runs anyway", "async def f(task):\n    await task\n", None),
-        Case("in an f-string", 'async def f():\n    x = f"{await g()}"\n', None),
-        Case("no function around it", "x = 1\n", None),
+        OperatorCase("a task that runs anyway", "async def f(task):\n    await task\n", None),
+        OperatorCase("in an f-string", 'async def f():\n    x = f"{await g()}"\n', None),
+        OperatorCase("no function around it", "x = 1\n", None),
     ),
 )

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 
 from troth.analysis.findings import Edit
 from troth.analysis.mutate.mutant import Mutant
-from troth.analysis.mutate.operator import Case, Kind, Operator
+from troth.analysis.mutate.operator import Operator, OperatorCase, OperatorKind
 from troth.analysis.mutate.operators.drop_await import await_token
-from troth.analysis.mutate.source.module import Module
-from troth.analysis.mutate.source.place import Places
-from troth.analysis.mutate.source.project import Project
+from troth.analysis.mutate.source.module import SourceModule
+from troth.analysis.mutate.source.place import NumberedPlaces
+from troth.analysis.mutate.source.project import MutatedProject
 
 __all__ = ["OPERATOR"]
 
@@ -24,11 +24,11 @@ _MAKERS = frozenset(("create_task", "ensure_future"))
 _ABOUT = r"\btask\b|await"
 
 
-def find(module: Module, project: Project) -> Iterator[Mutant]:
+def find(module: SourceModule, project: MutatedProject) -> Iterator[Mutant]:
     """Every task that is kept in a way that can be taken away without leaving a hole."""
     del project
-    places = Places(module, "drop-task")
-    for node in ast.walk(module.tree):
+    places = NumberedPlaces(module, "drop-task")
+    for node in module.walk():
         if not isinstance(node, ast.Call) or not _makes_task(node) or node not in module.homes:
             continue
         if module.in_fstring(node):
@@ -36,7 +36,7 @@ def find(module: Module, project: Project) -> Iterator[Mutant]:
         change = _letting_go(module, node)
         if change:
             shape, edits = change
-            yield places.mutant(node, shape, edits, subject=module.code(node.func))
+            yield places.mutant(node, shape, edits, subject=module.source(node.func))
 
 
 def _makes_task(call: ast.Call) -> bool:
@@ -53,7 +53,7 @@ def _makes_task(call: ast.Call) -> bool:
     return word == "asyncio" or "loop" in word.lower()
 
 
-def _letting_go(module: Module, call: ast.Call) -> tuple[str, list[Edit]] | None:
+def _letting_go(module: SourceModule, call: ast.Call) -> tuple[str, list[Edit]] | None:
     parent = module.parents[call]
     if isinstance(parent, ast.Await) and isinstance(module.parents[parent], ast.Expr):
         return _AWAITED, [await_token(module, parent)]
@@ -77,7 +77,7 @@ def _letting_go(module: Module, call: ast.Call) -> tuple[str, list[Edit]] | None
     return None
 
 
-def _keep_only(module: Module, whole: ast.expr | ast.stmt, part: ast.expr) -> list[Edit]:
+def _keep_only(module: SourceModule, whole: ast.expr | ast.stmt, part: ast.expr) -> list[Edit]:
     edits = [
         Edit(module.path, module.start(whole), module.start(part), ""),
         Edit(module.path, module.end(part), module.end(whole), ""),
@@ -85,9 +85,9 @@ def _keep_only(module: Module, whole: ast.expr | ast.stmt, part: ast.expr) -> li
     return [edit for edit in edits if edit.start != edit.end]
 
 
-def _has_another_value(module: Module, target: ast.Attribute) -> bool:
+def _has_another_value(module: SourceModule, target: ast.Attribute) -> bool:
     """Whether the attribute is set elsewhere too (mostly to None at first), so that reading it still works."""
-    for node in ast.walk(module.tree):
+    for node in module.walk():
         if isinstance(node, ast.Attribute) and node is not target and node.attr == target.attr:
             parent = module.parents[node]
             if isinstance(node.ctx, ast.Store) and isinstance(parent, (ast.Assign, ast.AnnAssign)):
@@ -95,9 +95,9 @@ def _has_another_value(module: Module, target: ast.Attribute) -> bool:
     return False
 
 
-def _idle_uses(module: Module, target: ast.Name, call: ast.Call) -> list[ast.Expr] | None:
+def _idle_uses(module: SourceModule, target: ast.Name, call: ast.Call) -> list[ast.Expr] | None:
     """The statements that use the name, if each only keeps or awaits the task; None if one needs it for more."""
-    scope = module.scope(call)
+    scope = module.around(call)
     statements: dict[ast.Expr, None] = {}
     for node in ast.walk(scope):
         if isinstance(node, (ast.Global, ast.Nonlocal)) and target.id in node.names:
@@ -121,12 +121,12 @@ OPERATOR = Operator(
     shapes=(_NAME, _ATTRIBUTE, _COLLECTION, _AWAITED),
     find=find,
     kinds={
-        "ruff": Kind(codes=r"RUF006"),
-        "mypy": Kind(codes=r"unused-awaitable|unused-coroutine", words=_ABOUT),
-        "pyright": Kind(codes=r"reportUnusedCoroutine|reportUnusedCallResult", words=_ABOUT),
-        "ty": Kind(codes=r"unused-awaitable", words=_ABOUT),
-        "pyrefly": Kind(codes=r"unused-coroutine|unused-call-result", words=_ABOUT),
-        "troth": Kind(codes=r"TR\d+"),
+        "ruff": OperatorKind(codes=r"RUF006"),
+        "mypy": OperatorKind(codes=r"unused-awaitable|unused-coroutine", words=_ABOUT),
+        "pyright": OperatorKind(codes=r"reportUnusedCoroutine|reportUnusedCallResult", words=_ABOUT),
+        "ty": OperatorKind(codes=r"unused-awaitable", words=_ABOUT),
+        "pyrefly": OperatorKind(codes=r"unused-coroutine|unused-call-result", words=_ABOUT),
+        "troth": OperatorKind(codes=r"TR\d+"),
     },
     cures={
         _NAME: "a test that waits for what the task does, and one in which the task fails",
@@ -138,19 +138,19 @@ OPERATOR = Operator(
         (_NAME, _ATTRIBUTE, _COLLECTION, _AWAITED), "a rule that every task of `{subject}` is kept or awaited"
     ),
     cases=(
-        Case(
+        OperatorCase(
             "kept in a set",
             "async def f(s):\n    t = asyncio.create_task(g())\n    s.add(t)\n    t.add_done_callback(s.discard)\n",
             "async def f(s):\n    asyncio.create_task(g())\n    pass\n    pass\n",
             _NAME,
         ),
-        Case(
+        OperatorCase(
             "awaited later",
             "async def f():\n    t: Task = loop.create_task(g())\n    h()\n    await t\n",
             "async def f():\n    loop.create_task(g())\n    h()\n    pass\n",
             _NAME,
         ),
-        Case(
+        OperatorCase(
             "on self",
             "class A:\n    def __init__(self):\n        self.t = None\n    def f(self):\n"
             "        self.t = asyncio.ensure_future(g())\n",
@@ -158,20 +158,24 @@ OPERATOR = Operator(
             "        asyncio.ensure_future(g())\n",
             _ATTRIBUTE,
         ),
-        Case(
+        OperatorCase(
             "put into a list",
             "async def f(ts):\n    ts.append(asyncio.create_task(g()))\n",
             "async def f(ts):\n    asyncio.create_task(g())\n",
             _COLLECTION,
         ),
-        Case(
+        OperatorCase(
             "awaited at once",
             "async def f():\n    await asyncio.create_task(g())\n",
             "async def f():\n    asyncio.create_task(g())\n",
             _AWAITED,
         ),
-        Case("a task group keeps it", "async def f(tg):\n    t = tg.create_task(g())\n", None),
-        Case("its result is needed", "async def f():\n    t = asyncio.create_task(g())\n    return await t\n", None),
-        Case("read before it is set", "class A:\n    def f(self):\n        self.t = asyncio.create_task(g())\n", None),
+        OperatorCase("a task group keeps it", "async def f(tg):\n    t = tg.create_task(g())\n", None),
+        OperatorCase(
+            "its result is needed", "async def f():\n    t = asyncio.create_task(g())\n    return await t\n", None
+        ),
+        OperatorCase(
+            "read before it is set", "class A:\n    def f(self):\n        self.t = asyncio.create_task(g())\n", None
+        ),
     ),
 )

@@ -13,12 +13,12 @@ from collections.abc import Iterator
 
 from troth.analysis.findings import Edit
 from troth.analysis.mutate.mutant import Mutant
-from troth.analysis.mutate.operator import Case, Operator
+from troth.analysis.mutate.operator import Operator, OperatorCase
 from troth.analysis.mutate.operators.drop_await import KINDS, NEEDS, await_token
 from troth.analysis.mutate.source import shape as shapes
-from troth.analysis.mutate.source.module import Module
-from troth.analysis.mutate.source.place import Places
-from troth.analysis.mutate.source.project import Project
+from troth.analysis.mutate.source.module import SourceModule
+from troth.analysis.mutate.source.place import NumberedPlaces
+from troth.analysis.mutate.source.project import MutatedProject
 from troth.analysis.mutate.source.shape import shape_of
 
 __all__ = ["OPERATOR"]
@@ -27,10 +27,10 @@ _REST_OF_LINE = re.compile(r"[ \t]*(?:#[^\r\n]*)?(?=\r|\n|\Z)")
 _SHAPES = (shapes.BARE, shapes.RETURN, shapes.LARGER)
 
 
-def find(module: Module, project: Project) -> Iterator[Mutant]:
+def find(module: SourceModule, project: MutatedProject) -> Iterator[Mutant]:
     """Every `await` of a call in a statement that can be wrapped."""
     del project
-    places = Places(module, "swallow")
+    places = NumberedPlaces(module, "swallow")
     for node, call in module.awaited_calls():
         statement = module.statement(node)
         if not isinstance(statement, (ast.Expr, ast.Return)):
@@ -39,12 +39,12 @@ def find(module: Module, project: Project) -> Iterator[Mutant]:
         shape = shape_of(module, node)
         if wrapping and shape in _SHAPES:
             edits = [*wrapping, await_token(module, node)]
-            yield places.mutant(node, shape, edits, subject=module.code(call.func))
+            yield places.mutant(node, shape, edits, subject=module.source(call.func))
 
 
-def _wrap(module: Module, statement: ast.stmt) -> list[Edit]:
+def _wrap(module: SourceModule, statement: ast.stmt) -> list[Edit]:
     """The edits that put the statement into a `try`, or none where it does not stand alone on its lines."""
-    source = module.source
+    source = module.file
     start = module.start(statement)
     indent = source.text[source.line_starts[statement.lineno - 1] : start]
     line_end = _REST_OF_LINE.match(source.text, module.end(statement))
@@ -72,28 +72,28 @@ OPERATOR = Operator(
     },
     needs={shape: NEEDS[shape] for shape in _SHAPES},
     cases=(
-        Case("at the top of a file", "await g()\n", None),
-        Case(
+        OperatorCase("at the top of a file", "await g()\n", None),
+        OperatorCase(
             "bare",
             "async def f():\n    await g()  # now\n    h()\n",
             "async def f():\n    try:\n        g()  # now\n    except Exception:\n        pass\n    h()\n",
             "bare",
         ),
-        Case(
+        OperatorCase(
             "returned, at the end of the file",
             "async def f():\n    return await g(\n        1)",
             "async def f():\n    try:\n        return g(\n        1)\n    except Exception:\n        pass",
             "return",
         ),
-        Case(
+        OperatorCase(
             "passed on",
             "async def f():\n\th(await g())\n",
             "async def f():\n\ttry:\n\t\th(g())\n\texcept Exception:\n\t\tpass\n",
             "larger",
         ),
-        Case("assigned", "async def f():\n    x = await g()\n    return x\n", None),
-        Case("behind a semicolon", "async def f():\n    h(); await g()\n", None),
-        Case("before a semicolon", "async def f():\n    await g(); h()\n", None),
-        Case("on the line of its if", "async def f():\n    if x: await g()\n", None),
+        OperatorCase("assigned", "async def f():\n    x = await g()\n    return x\n", None),
+        OperatorCase("behind a semicolon", "async def f():\n    h(); await g()\n", None),
+        OperatorCase("before a semicolon", "async def f():\n    await g(); h()\n", None),
+        OperatorCase("on the line of its if", "async def f():\n    if x: await g()\n", None),
     ),
 )

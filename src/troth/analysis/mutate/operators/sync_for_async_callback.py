@@ -10,10 +10,10 @@ from collections.abc import Iterator
 
 from troth.analysis.findings import Edit
 from troth.analysis.mutate.mutant import Mutant
-from troth.analysis.mutate.operator import Case, Kind, Operator
-from troth.analysis.mutate.source.module import Module
-from troth.analysis.mutate.source.place import Places
-from troth.analysis.mutate.source.project import Project
+from troth.analysis.mutate.operator import Operator, OperatorCase, OperatorKind
+from troth.analysis.mutate.source.module import SourceModule
+from troth.analysis.mutate.source.place import NumberedPlaces
+from troth.analysis.mutate.source.project import MutatedProject
 
 __all__ = ["OPERATOR"]
 
@@ -22,11 +22,11 @@ _LAMBDA = "lambda *args, **kwargs: None"
 _ABOUT = r"awaitable|corout|lambda|callable"
 
 
-def find(module: Module, project: Project) -> Iterator[Mutant]:
+def find(module: SourceModule, project: MutatedProject) -> Iterator[Mutant]:
     """Every async function of this file that is handed to a slot whose owner awaits what it calls."""
-    places = Places(module, "sync-for-async-callback")
+    places = NumberedPlaces(module, "sync-for-async-callback")
     own = _async_names(module)
-    for node in ast.walk(module.tree):
+    for node in module.walk():
         if not isinstance(node, ast.Call) or node not in module.homes or module.in_fstring(node):
             continue
         callee = _leaf(node.func)
@@ -38,10 +38,10 @@ def find(module: Module, project: Project) -> Iterator[Mutant]:
                     yield places.mutant(argument, shape, [edit], subject=f"{callee}({slot.keyword})")
 
 
-def _async_names(module: Module) -> frozenset[str]:
+def _async_names(module: SourceModule) -> frozenset[str]:
     """Names that this file defines as async functions and as nothing else."""
     colors: dict[str, set[bool]] = {}
-    for node in ast.walk(module.tree):
+    for node in module.walk():
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             colors.setdefault(node.name, set()).add(isinstance(node, ast.AsyncFunctionDef) and not node.decorator_list)
     return frozenset(name for name, is_async in colors.items() if is_async == {True})
@@ -70,11 +70,11 @@ OPERATOR = Operator(
     shapes=(_POSITION, _KEYWORD),
     find=find,
     kinds={
-        "mypy": Kind(codes=r"arg-type|call-overload|misc", words=_ABOUT),
-        "pyright": Kind(codes=r"reportArgumentType|reportCallIssue", words=_ABOUT),
-        "ty": Kind(codes=r"invalid-argument-type|no-matching-overload", words=_ABOUT),
-        "pyrefly": Kind(codes=r"bad-argument-type|no-matching-overload", words=_ABOUT),
-        "troth": Kind(codes=r"TR\d+"),
+        "mypy": OperatorKind(codes=r"arg-type|call-overload|misc", words=_ABOUT),
+        "pyright": OperatorKind(codes=r"reportArgumentType|reportCallIssue", words=_ABOUT),
+        "ty": OperatorKind(codes=r"invalid-argument-type|no-matching-overload", words=_ABOUT),
+        "pyrefly": OperatorKind(codes=r"bad-argument-type|no-matching-overload", words=_ABOUT),
+        "troth": OperatorKind(codes=r"TR\d+"),
     },
     cures={
         _POSITION: "a test in which the callback is called, and that looks at what it did",
@@ -84,7 +84,7 @@ OPERATOR = Operator(
         (_POSITION, _KEYWORD), "knowing that `{subject}` is called and awaited, by annotation or from its body"
     ),
     cases=(
-        Case(
+        OperatorCase(
             "by position",
             "async def step(): pass\nasync def run(executor):\n    await executor()\nasync def f():\n"
             "    await run(step)\n",
@@ -92,7 +92,7 @@ OPERATOR = Operator(
             "    await run(lambda *args, **kwargs: None)\n",
             _POSITION,
         ),
-        Case(
+        OperatorCase(
             "kept by a constructor, given by keyword",
             "class Saga:\n    def __init__(self, name, *, undo):\n        self._undo = undo\n"
             "    async def go(self):\n        await self._undo(1)\nclass A:\n    async def back(self, x): pass\n"
@@ -102,13 +102,13 @@ OPERATOR = Operator(
             "    def f(self):\n        return Saga('a', undo=lambda *args, **kwargs: None)\n",
             _KEYWORD,
         ),
-        Case(
+        OperatorCase(
             "a slot that takes either color",
             "async def step(): pass\nasync def run(cb):\n    r = cb()\n    if isawaitable(r): await r\n"
             "async def f():\n    await run(step)\n",
             None,
         ),
-        Case(
+        OperatorCase(
             "a callback of unknown color",
             "async def run(cb):\n    await cb()\nasync def f(step):\n    await run(step)\n",
             None,

@@ -7,15 +7,15 @@ from collections.abc import Iterable, Sequence
 
 from troth.analysis.findings import Edit
 from troth.analysis.mutate.mutant import Mutant
-from troth.analysis.mutate.source.module import Module, Outermost
+from troth.analysis.mutate.source.module import Outermost, SourceModule
 
-__all__ = ["Places"]
+__all__ = ["NumberedPlaces"]
 
 
-class Places:
+class NumberedPlaces:
     """Numbers the places that one operator finds in the functions of one file."""
 
-    def __init__(self, module: Module, operator: str) -> None:
+    def __init__(self, module: SourceModule, operator: str) -> None:
         self._module = module
         self._operator = operator
         self._ordinals: Counter[str] = Counter()
@@ -60,9 +60,9 @@ class Places:
         )
 
 
-def _probe(module: Module, statement: ast.stmt) -> tuple[int, str]:
+def _probe(module: SourceModule, statement: ast.stmt) -> tuple[int, str]:
     """Where a further statement can stand before this one, and what has to come between the two."""
-    source = module.source
+    source = module.file
     while _is_tied(module, statement):
         statement = module.statement(module.parents[statement])
     start = module.start(statement)
@@ -71,8 +71,8 @@ def _probe(module: Module, statement: ast.stmt) -> tuple[int, str]:
     return start, source.newline + source.text[source.line_starts[statement.lineno - 1] : start]
 
 
-def _is_tied(module: Module, statement: ast.stmt) -> bool:
+def _is_tied(module: SourceModule, statement: ast.stmt) -> bool:
     """Whether nothing can stand before the statement: an `elif`, or a definition below its decorators."""
     if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return bool(statement.decorator_list)
-    return isinstance(statement, ast.If) and module.source.text.startswith("elif", module.start(statement))
+    return isinstance(statement, ast.If) and module.file.text.startswith("elif", module.start(statement))

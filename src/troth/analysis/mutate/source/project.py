@@ -10,16 +10,16 @@ from functools import cached_property
 from pathlib import Path
 
 from troth.analysis.mutate.source.discover import Layout
-from troth.analysis.mutate.source.slots import Slot, slots_of
+from troth.analysis.mutate.source.slots import CallbackSlot, slots_of
 from troth.analysis.mutate.source.text import SourceText, UnreadableError, decode
 
-__all__ = ["Project", "read_project"]
+__all__ = ["MutatedProject", "read_project"]
 
 _WORD = re.compile(r"[^\W\d]\w*")
 
 
 @dataclass(frozen=True)
-class Project:
+class MutatedProject:
     """The chosen files, decoded; `unreadable` says of each file that is not used why.
 
     `others` are the Python files of the project that were not chosen, its tests mostly: what they call is in use too.
@@ -49,9 +49,9 @@ class Project:
         return {word: frozenset(paths) for word, paths in files_of.items()}
 
     @cached_property
-    def slots(self) -> Mapping[str, tuple[Slot, ...]]:
+    def slots(self) -> Mapping[str, tuple[CallbackSlot, ...]]:
         """Slots by the name they are called by; a name that the project defines twice has none, as nobody can tell."""
-        slots: defaultdict[str, list[Slot]] = defaultdict(list)
+        slots: defaultdict[str, list[CallbackSlot]] = defaultdict(list)
         definitions: defaultdict[str, int] = defaultdict(int)
         for source in self.sources.values():
             try:
@@ -66,7 +66,7 @@ class Project:
         return {name: tuple(own) for name, own in slots.items() if definitions[name] == 1}
 
 
-def read_project(layout: Layout) -> Project:
+def read_project(layout: Layout) -> MutatedProject:
     """Read and decode the chosen files."""
     sources: dict[str, SourceText] = {}
     unreadable: dict[str, str] = {}
@@ -81,4 +81,4 @@ def read_project(layout: Layout) -> Project:
         sources[path] = source
     chosen = set(layout.chosen)
     unchosen = (layout.root / path for path in layout.copied if path.endswith(".py") and path not in chosen)
-    return Project(sources, unreadable, tuple(path for path in unchosen if path.is_file()))
+    return MutatedProject(sources, unreadable, tuple(path for path in unchosen if path.is_file()))

@@ -8,14 +8,14 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 
-from troth.analysis.mutate.source.project import Project
+from troth.analysis.mutate.source.project import MutatedProject
 
 __all__ = ["has_namespaces", "import_roots"]
 
 _IMPORTED = re.compile(r"^[ \t]*(?:from|import)[ \t]+([\w.]+)", re.MULTILINE)
 
 
-def import_roots(project: Project) -> tuple[str, ...]:
+def import_roots(project: MutatedProject) -> tuple[str, ...]:
     """The directories, relative to the root of the project, `.` for the root itself.
 
     Each file names one: the directory above its topmost package, or its own. That directory is no root but a package
@@ -27,7 +27,7 @@ def import_roots(project: Project) -> tuple[str, ...]:
     return tuple(sorted(root or "." for root in roots if not root or not _hides_library(root, project)))
 
 
-def has_namespaces(project: Project) -> bool:
+def has_namespaces(project: MutatedProject) -> bool:
     """Whether some file lies in a package that neither has an `__init__.py` nor lies in one that has."""
     packages = _packages(project)
     roots = {"" if root == "." else root for root in import_roots(project)}
@@ -35,7 +35,7 @@ def has_namespaces(project: Project) -> bool:
     return any(folder not in roots and _topmost(folder, packages) is None for folder in folders)
 
 
-def _packages(project: Project) -> set[str]:
+def _packages(project: MutatedProject) -> set[str]:
     return {path.removesuffix("/__init__.py") for path in project.sources if path.endswith("/__init__.py")}
 
 
@@ -64,7 +64,7 @@ def _is_named(folder: str, imported: frozenset[str]) -> bool:
     return any(".".join(parts[start:]) in imported for start in starts)
 
 
-def _imported_names(project: Project) -> Iterator[str]:
+def _imported_names(project: MutatedProject) -> Iterator[str]:
     """Every dotted name that is imported, and those above it."""
     for source in project.sources.values():
         for name in set(_IMPORTED.findall(source.text)):
@@ -77,7 +77,7 @@ def _with_those_above(name: str) -> Iterable[str]:
         name = name.rpartition(".")[0]
 
 
-def _hides_library(root: str, project: Project) -> bool:
+def _hides_library(root: str, project: MutatedProject) -> bool:
     """Whether a module right below `root` has the name of one in the standard library."""
     below = (path.removeprefix(f"{root}/") for path in project.sources if path.startswith(f"{root}/"))
     return any(

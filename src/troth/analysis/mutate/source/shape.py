@@ -2,7 +2,7 @@
 
 import ast
 
-from troth.analysis.mutate.source.module import Module
+from troth.analysis.mutate.source.module import SourceModule
 
 __all__ = ["ASSIGNED", "BARE", "CONDITION", "LARGER", "RETURN", "SHAPES", "shape_of"]
 
@@ -14,7 +14,7 @@ LARGER = "larger"
 SHAPES = (BARE, ASSIGNED, RETURN, CONDITION, LARGER)
 
 
-def shape_of(module: Module, node: ast.expr) -> str:
+def shape_of(module: SourceModule, node: ast.expr) -> str:
     """The shape in which the value of `node` is used.
 
     A comparison or a `not` counts as a condition because the truth of the value is all that is asked for; a value
@@ -30,7 +30,7 @@ def shape_of(module: Module, node: ast.expr) -> str:
     return CONDITION if _is_tested(module, node) else LARGER
 
 
-def _is_tested(module: Module, node: ast.AST) -> bool:
+def _is_tested(module: SourceModule, node: ast.AST) -> bool:
     below = node
     for up in module.ancestors(node):
         if isinstance(up, ast.UnaryOp) and isinstance(up.op, ast.Not):

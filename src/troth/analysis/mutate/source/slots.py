@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from troth.analysis.mutate.source.module import FunctionNode
 
-__all__ = ["Slot", "slots_of"]
+__all__ = ["CallbackSlot", "slots_of"]
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class CallbackSlot:
     """A parameter whose argument is called and awaited; `position` counts without `self`."""
 
     callee: str
@@ -18,7 +18,7 @@ class Slot:
     keyword: str
 
 
-def slots_of(node: FunctionNode | ast.ClassDef) -> Iterator[Slot]:
+def slots_of(node: FunctionNode | ast.ClassDef) -> Iterator[CallbackSlot]:
     """The slots of one definition: of a function that awaits `parameter()`, or of a class that keeps it on `self`."""
     if isinstance(node, ast.ClassDef):
         yield from _constructor_slots(node)
@@ -27,7 +27,7 @@ def slots_of(node: FunctionNode | ast.ClassDef) -> Iterator[Slot]:
     yield from _parameters(node, node.name, awaited)
 
 
-def _constructor_slots(node: ast.ClassDef) -> Iterator[Slot]:
+def _constructor_slots(node: ast.ClassDef) -> Iterator[CallbackSlot]:
     """Parameters that `__init__` keeps on `self` and that some method of the class calls and awaits."""
     awaited = {_own_attribute(func) for func in _awaited(node)} - {None}
     for method in node.body:
@@ -54,13 +54,13 @@ def _own_attribute(node: ast.AST) -> str | None:
     return node.attr if is_own and isinstance(node, ast.Attribute) else None
 
 
-def _parameters(node: FunctionNode, callee: str, names: set[str]) -> Iterator[Slot]:
+def _parameters(node: FunctionNode, callee: str, names: set[str]) -> Iterator[CallbackSlot]:
     positional = [*node.args.posonlyargs, *node.args.args]
     if positional and positional[0].arg in ("self", "cls"):
         positional = positional[1:]
     for position, parameter in enumerate(positional):
         if parameter.arg in names:
-            yield Slot(callee, position, parameter.arg)
+            yield CallbackSlot(callee, position, parameter.arg)
     for parameter in node.args.kwonlyargs:
         if parameter.arg in names:
-            yield Slot(callee, None, parameter.arg)
+            yield CallbackSlot(callee, None, parameter.arg)

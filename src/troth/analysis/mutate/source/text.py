@@ -1,4 +1,4 @@
-"""A file's text exactly as it lies on disk: its encoding, its line ends, and where each character stands.
+"""A file's text exactly as it lies on disk: its encoding, its lines and how they end.
 
 Mutants are text edits, and undoing one has to give back the original bytes. So the text is decoded without touching
 line ends, and a file whose bytes do not survive decoding and encoding is refused rather than rewritten a little.
@@ -58,16 +58,6 @@ class SourceText:
     def line_count(self) -> int:
         """How many lines there are."""
         return len(self.line_starts)
-
-    def offset(self, line: int, utf8_column: int) -> int:
-        """The offset of a place as `ast` gives it: line from 1, column in bytes of UTF-8 from 0."""
-        start = self.line_starts[line - 1]
-        text = self.line(line)
-        if line == 1 and text.startswith(_MARK):  # the mark stays in the text, and `ast` does not count it
-            start, text = start + 1, text[1:]
-        if text.isascii():
-            return start + utf8_column
-        return start + len(text.encode()[:utf8_column].decode())
 
     def encode(self) -> bytes:
         """The bytes of the file."""

@@ -6,15 +6,17 @@ from typing import Literal
 
 from troth.analysis.facts.from_ast.expressions import at
 from troth.analysis.facts.model import At
+from troth.analysis.recolor.project.aliases import calls_by_variable
 from troth.analysis.recolor.project.made_elsewhere import is_made_elsewhere
 from troth.analysis.recolor.project.mention import Mention
 from troth.analysis.recolor.project.name_pattern import FEWEST, literal_length, name_pattern
 from troth.analysis.recolor.project.namesakes import fitting, is_never_ours, may_be_derived, may_follow
 from troth.analysis.recolor.project.resolve import looked_up
 from troth.analysis.recolor.project.tree import Definition, Tree, is_bound_around, own_nodes
-from troth.analysis.recolor.project.workspace import Workspace
+from troth.analysis.recolor.project.workspace import RecolorWorkspace
 from troth.analysis.recolor.reach.arguments import given_to
 from troth.analysis.recolor.reach.callbacks import taker_of
+from troth.analysis.recolor.reach.framework_bases import is_hook
 from troth.analysis.recolor.rewrite.value_use import INDIFFERENT
 from troth.analysis.semantics.infer.call_graph import Call
 from troth.analysis.semantics.symbols import Class, Function
@@ -31,7 +33,7 @@ class FileLookup:
     """What the program knows about one file's calls."""
 
     def __init__(
-        self, workspace: Workspace, tree: Tree, names: Collection[str], properties: Collection[str] = ()
+        self, workspace: RecolorWorkspace, tree: Tree, names: Collection[str], properties: Collection[str] = ()
     ) -> None:
         self._workspace = workspace
         self._tree = tree
@@ -121,7 +123,7 @@ class FileLookup:
             value, to = self._given(node, parent)
             whose, ours = whose_is(value if value is not None else self.value(node), wanted)
             if whose in {"ours", "mixed"}:
-                if _is_only_looked_at(parent):
+                if _is_only_looked_at(parent) or (whose == "ours" and calls_by_variable(self._tree, node) is not None):
                     continue
                 taker = taker_of(self._tree, node, self.all_calls(node), self.value)
                 yield Mention(
@@ -136,6 +138,20 @@ class FileLookup:
                 )
             elif whose == "unknown" and to and to not in INDIFFERENT and self._may_be_meant(node, wanted):
                 yield Mention(self._tree, node, last_word(node), to, is_known=False, caller=self.caller(node))
+
+    def called_by_variable(self, wanted: Collection[Function]) -> Iterator[tuple[ast.Call, str, tuple[Function, ...]]]:
+        """The calls of a variable that one of `wanted` is put into, with the name of the function."""
+        for node, parent in list(self._tree.parents.items()):
+            if not isinstance(node, ast.Attribute | ast.Name) or not isinstance(node.ctx, ast.Load):
+                continue
+            if self.named(node) not in self._names or not isinstance(parent, ast.Assign | ast.Call):
+                continue
+            if (isinstance(parent, ast.Call) and node is parent.func) or self.named(node) in self._properties:
+                continue
+            calls = calls_by_variable(self._tree, node)
+            whose, ours = whose_is(self.value(node), wanted) if calls else ("other", ())
+            if whose == "ours":
+                yield from ((call, self.named(node), ours) for call in calls or ())
 
     def _is_another_thing(self, name: ast.Name) -> bool:
         """Whether a bare name stands for no function of the project: nothing in the file defines or imports it."""
@@ -223,7 +239,11 @@ class FileLookup:
 
     def meant(self, node: ast.Call, wanted: Collection[Function]) -> list[Function]:
         """Which of `wanted` a call may mean whose callee nobody can tell."""
-        namesakes = [function for function in wanted if function.name == self.named(node.func)]
+        namesakes = [
+            function
+            for function in wanted
+            if function.name == self.named(node.func) and not is_hook(self._workspace.program, function)
+        ]
         if self.is_of_another(node.func, namesakes):
             return []
         is_scoped = isinstance(node.func, ast.Name) and self._is_another_thing(node.func)

@@ -4,7 +4,7 @@ import ast
 
 from troth.analysis.recolor.project.resolve import looked_up
 from troth.analysis.recolor.project.tree import Definition, Tree, is_bound_around, own_nodes
-from troth.analysis.recolor.project.workspace import Workspace
+from troth.analysis.recolor.project.workspace import RecolorWorkspace
 from troth.analysis.semantics.infer.call_graph import names_of
 from troth.analysis.semantics.resolve.library import LibraryClass
 from troth.analysis.semantics.symbols import Class, Function
@@ -44,7 +44,7 @@ _DEEPEST = 4  # variables that stand for one another
 
 
 def is_made_elsewhere(
-    workspace: Workspace, tree: Tree, node: ast.expr, caller: Function | None, depth: int = 0
+    workspace: RecolorWorkspace, tree: Tree, node: ast.expr, caller: Function | None, depth: int = 0
 ) -> bool:
     """Whether an expression surely gives no object of the project: a literal, or what the standard library has made.
 
@@ -63,6 +63,8 @@ def is_made_elsewhere(
     if caller is None or (where := workspace.definition(caller)) is None:
         return False
     if isinstance(node, ast.Name):
+        if node.id in caller.params:
+            return False  # callers may give anything, whatever is put in its place later
         assigned = [_bound_to(tree, part) for part in own_nodes(where[1]) if _stores(part, node.id)]
         return bool(assigned) and all(
             value is not None and is_made_elsewhere(workspace, tree, value, caller, depth + 1) for value in assigned
@@ -72,7 +74,9 @@ def is_made_elsewhere(
     return False
 
 
-def _is_call_elsewhere(workspace: Workspace, tree: Tree, node: ast.Call, caller: Function | None, depth: int) -> bool:
+def _is_call_elsewhere(
+    workspace: RecolorWorkspace, tree: Tree, node: ast.Call, caller: Function | None, depth: int
+) -> bool:
     """Whether a call gives what the standard library has made."""
     value = looked_up(workspace, tree, node.func, caller)
     if value is not None:
@@ -105,7 +109,7 @@ def _is_of_module(tree: Tree, node: ast.Attribute) -> bool:
     return False
 
 
-def _is_global_made_elsewhere(workspace: Workspace, tree: Tree, name: str, depth: int) -> bool:
+def _is_global_made_elsewhere(workspace: RecolorWorkspace, tree: Tree, name: str, depth: int) -> bool:
     """Whether a variable of the module is set at its top only, to what was made elsewhere."""
     nodes = list(ast.walk(tree.module))
     if any(isinstance(node, ast.Global) and name in node.names for node in nodes):
@@ -117,7 +121,7 @@ def _is_global_made_elsewhere(workspace: Workspace, tree: Tree, name: str, depth
     )
 
 
-def _is_field_made_elsewhere(workspace: Workspace, name: str, method: Function, depth: int) -> bool:
+def _is_field_made_elsewhere(workspace: RecolorWorkspace, name: str, method: Function, depth: int) -> bool:
     """Whether everything that the methods of the class and its bases put into the field was made elsewhere."""
     assigned: list[tuple[Tree, ast.expr | None, Function | None]] = []
     for cls in workspace.program.classes.order(method.owner) if method.owner is not None else ():

@@ -4,7 +4,7 @@ import ast
 from dataclasses import dataclass
 
 from troth.analysis.recolor.project.tree import Tree
-from troth.analysis.recolor.reach.callbacks import Taker
+from troth.analysis.recolor.reach.callbacks import CallbackTaker
 from troth.analysis.semantics.symbols import Function
 
 __all__ = ["Mention"]
@@ -20,7 +20,7 @@ class Mention:
     to: str
     is_known: bool
     functions: tuple[Function, ...] = ()
-    taker: Taker | None = None
+    taker: CallbackTaker | None = None
     caller: Function | None = None  # the function it stands in
 
     @property

@@ -5,7 +5,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 
 from troth.analysis.facts.names import decorator_name, last_name
-from troth.analysis.recolor.project.workspace import Workspace
+from troth.analysis.recolor.project.workspace import RecolorWorkspace
 from troth.analysis.semantics import Program
 from troth.analysis.semantics.evidence.common_method_names import GENERIC
 from troth.analysis.semantics.resolve.library import LibraryClass
@@ -145,7 +145,7 @@ def _is_foreign(program: Program, base: Value | None, derived: Collection[str]) 
     )
 
 
-def has_name_alone(workspace: Workspace, name: str, functions: Collection[Function]) -> bool:
+def has_name_alone(workspace: RecolorWorkspace, name: str, functions: Collection[Function]) -> bool:
     """Whether nothing else in the project is called `name`, and hardly anything elsewhere is.
 
     Then a call of that name means one of `functions`, whatever its receiver is. Variables, fields and arguments of

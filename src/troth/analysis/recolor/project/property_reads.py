@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from troth.analysis.recolor.project.tree import Tree
 from troth.analysis.semantics import Program
 from troth.analysis.semantics.symbols import Class, Function
-from troth.analysis.semantics.values import ClassObject, Instance, Nothing, Value, members_of
+from troth.analysis.semantics.values import ClassObject, Instance, Nothing, SuperOf, Value, members_of
 
 __all__ = ["is_property", "matched", "property_reads", "whose_property"]
 
@@ -39,6 +39,12 @@ def whose_property(
     for member in members_of(base):
         if isinstance(member, Nothing):
             continue
+        if isinstance(member, SuperOf):
+            behind = _behind(program, member.cls, name)
+            ours += [function for function in behind if function is not None and function in wanted]
+            is_unknown = is_unknown or None in behind
+            is_other = is_other or any(function is not None and function not in wanted for function in behind)
+            continue
         cls = member.cls if isinstance(member, Instance | ClassObject) else None
         if member is None or (isinstance(member, Instance) and member.guess):
             is_unknown = True
@@ -61,3 +67,20 @@ def _defined(program: Program, cls: Class, name: str) -> Function | None:
         if isinstance(base, Class) and name in base.methods:
             return base.module.function(base.methods[name][-1])
     return None
+
+
+def _behind(program: Program, cls: Class, name: str) -> list[Function | None]:
+    """What `super().name` may be in a method of `cls`: the next in the order of each class that derives from it.
+
+    None stands for what nobody can tell.
+    """
+    behind: dict[Function | None, None] = {}
+    for derived in (cls, *program.classes.children(cls)):
+        order = program.classes.order(derived)
+        for base in order[order.index(cls) + 1 :] if cls in order else ():
+            if base is None:
+                behind[None] = None
+            elif isinstance(base, Class) and name in base.methods:
+                behind[base.module.function(base.methods[name][-1])] = None
+                break
+    return list(behind)

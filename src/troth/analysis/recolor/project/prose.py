@@ -4,12 +4,12 @@ import re
 from collections.abc import Collection
 
 from troth.analysis.recolor.plan import Color, Listed
-from troth.analysis.recolor.project.workspace import Workspace
+from troth.analysis.recolor.project.workspace import RecolorWorkspace
 
 __all__ = ["left_in_text"]
 
 
-def left_in_text(workspace: Workspace, names: Collection[str], to: Color) -> tuple[Listed, ...]:
+def left_in_text(workspace: RecolorWorkspace, names: Collection[str], to: Color) -> tuple[Listed, ...]:
     """The lines of pages, docstrings and comments that may need a change by hand."""
     words = "|".join(map(re.escape, sorted(names)))
     pattern = re.compile(rf"\bawait\s[^#\n]*?\b(?:{words})\s*\(" if to == "sync" else rf"\.(?:{words})\s*\(")

@@ -4,7 +4,7 @@ import ast
 
 from troth.analysis.facts.from_ast.expressions import ExpressionReader, at
 from troth.analysis.recolor.project.tree import Tree, own_nodes
-from troth.analysis.recolor.project.workspace import Workspace
+from troth.analysis.recolor.project.workspace import RecolorWorkspace
 from troth.analysis.semantics.symbols import Function
 from troth.analysis.semantics.values import Value, union
 
@@ -14,7 +14,7 @@ _DEEPEST = 4  # variables that stand for one another; beyond it they stay unknow
 
 
 def looked_up(
-    workspace: Workspace, tree: Tree, node: ast.expr, caller: Function | None, depth: int = 0
+    workspace: RecolorWorkspace, tree: Tree, node: ast.expr, caller: Function | None, depth: int = 0
 ) -> Value | None:
     """What `node` in `caller` stands for; None where that cannot be told."""
     program = workspace.program

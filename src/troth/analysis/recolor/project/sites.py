@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from troth.analysis.recolor.project.entries import entries, is_entering, whose_entry
@@ -12,19 +12,19 @@ from troth.analysis.recolor.project.name_pattern import PUT_TOGETHER
 from troth.analysis.recolor.project.namesakes import has_name_alone
 from troth.analysis.recolor.project.property_reads import is_property, matched, property_reads, whose_property
 from troth.analysis.recolor.project.tree import Tree
-from troth.analysis.recolor.project.workspace import Workspace
-from troth.analysis.recolor.reach.callbacks import Taker, taker_of
-from troth.analysis.recolor.rewrite.value_use import Use, use_of
-from troth.analysis.semantics.symbols import Function
-from troth.analysis.semantics.values import External
+from troth.analysis.recolor.project.workspace import RecolorWorkspace
+from troth.analysis.recolor.reach.callbacks import CallbackTaker, taker_of
+from troth.analysis.recolor.rewrite.value_use import CONSUMES, Use, use_of
+from troth.analysis.semantics.symbols import Class, Function
+from troth.analysis.semantics.values import External, FunctionValue
 
-__all__ = ["Mention", "Site", "Sites", "find_sites"]
+__all__ = ["CallSite", "Mention", "Sites", "find_sites"]
 
 _ENTERED = re.compile(r"\bwith\b|\benter_context\b")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Site:
+class CallSite:
     """One call. `caller` is the function it stands in, None at module level or in a class body."""
 
     tree: Tree
@@ -33,7 +33,7 @@ class Site:
     use: Use
     caller: Function | None
     functions: tuple[Function, ...]
-    taker: Taker | None = None  # who is given the lambda it stands in
+    taker: CallbackTaker | None = None  # who is given the lambda it stands in
     by_name: bool = False  # nobody can tell the receiver, and nothing else has a method of that name
 
     @property
@@ -62,22 +62,23 @@ class Site:
 class Sites:
     """All places: the calls that are surely meant, calls of a namesake that may be, and mentions."""
 
-    calls: tuple[Site, ...]
-    unknown: tuple[Site, ...]
-    mixed: tuple[Site, ...]
+    calls: tuple[CallSite, ...]
+    unknown: tuple[CallSite, ...]
+    mixed: tuple[CallSite, ...]
     mentions: tuple[Mention, ...]
 
 
-def find_sites(workspace: Workspace, functions: Collection[Function]) -> Sites:
+def find_sites(workspace: RecolorWorkspace, functions: Collection[Function]) -> Sites:
     """Every place in the workspace that calls or mentions one of `functions`."""
     subjects = frozenset(functions)
     if not subjects:
         return Sites((), (), (), ())
     names = {function.name for function in subjects}
     pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(names)))})\b")
-    by_owner: dict[str, list[Site]] = {"ours": [], "unknown": [], "mixed": [], "other": []}
+    by_owner: dict[str, list[CallSite]] = {"ours": [], "unknown": [], "mixed": [], "other": []}
     mentions: list[Mention] = []
     alone = _Alone(workspace, subjects)
+    relatives = _async_relatives(workspace, subjects)
     entering = [function for function in subjects if is_entering(function)]
     properties = [function for function in subjects if is_property(function)]
     methods = {function.name for function in subjects if not is_property(function)}
@@ -93,7 +94,8 @@ def find_sites(workspace: Workspace, functions: Collection[Function]) -> Sites:
         for whose, site in (
             *(_entries(workspace, looked, tree, entering) if may_enter else ()),
             *(_reads(workspace, looked, tree, properties, alone) if is_named and properties else ()),
-            *(_calls(looked, tree, subjects, methods, alone) if is_named else ()),
+            *(_calls(looked, tree, (subjects, relatives), methods, alone) if is_named else ()),
+            *(_calls_by_variable(looked, tree, subjects) if is_named else ()),
         ):
             by_owner[whose].append(site)
         mentions += [*(looked.mentions(subjects) if is_named else ()), *looked.looked_up_by_name(subjects)]
@@ -102,9 +104,14 @@ def find_sites(workspace: Workspace, functions: Collection[Function]) -> Sites:
 
 
 def _calls(
-    looked: FileLookup, tree: Tree, subjects: Collection[Function], methods: Collection[str], alone: "_Alone"
-) -> Iterator[tuple[Whose, Site]]:
-    """Where functions are called."""
+    looked: FileLookup,
+    tree: Tree,
+    wanted: tuple[frozenset[Function], Mapping[Function, tuple[Function, ...]]],
+    methods: Collection[str],
+    alone: "_Alone",
+) -> Iterator[tuple[Whose, CallSite]]:
+    """Where functions are called; `wanted` are they, and the async methods that they override or that override them."""
+    subjects, relatives = wanted
     for node in list(tree.calls.values()):
         last = looked.named(node.func)
         if last not in methods:
@@ -112,6 +119,11 @@ def _calls(
         value = looked.callee(node)
         whose, ours = whose_is(value, subjects)
         by_name = False
+        if whose in {"other", "mixed"} and relatives and use_of(tree, node, looked.calls).kind not in CONSUMES:
+            both, related = whose_is(value, {*subjects, *relatives})
+            if both == "ours":  # nobody awaits it, and whichever of them it is, it has to be awaited
+                meant_by = (relatives.get(function, (function,)) for function in related)
+                whose, ours = "ours", tuple(dict.fromkeys(function for functions in meant_by for function in functions))
         if whose == "other" and looked.may_be_derived(node, value, subjects):
             whose = "unknown"
         if whose == "unknown" and (below := looked.in_derived(node.func)):
@@ -128,32 +140,68 @@ def _calls(
         yield whose, _site(looked, tree, node, last, ours, by_name=by_name)
 
 
+def _async_relatives(
+    workspace: RecolorWorkspace, subjects: Collection[Function]
+) -> dict[Function, tuple[Function, ...]]:
+    """The methods that are async already and override, or are overridden by, one of `subjects`: each with those."""
+    relatives: dict[Function, tuple[Function, ...]] = {}
+    classes = workspace.program.classes
+    for function in subjects:
+        if function.owner is None or function.is_async:
+            continue
+        related = (*classes.order(function.owner), *classes.children(function.owner))
+        for cls in (cls for cls in related if isinstance(cls, Class)):
+            for index in cls.methods.get(function.name, ()):
+                relative = cls.module.function(index)
+                if relative.is_async and not relative.is_generator:
+                    relatives[relative] = (*relatives.get(relative, ()), function)
+    return relatives
+
+
+def _calls_by_variable(
+    looked: FileLookup, tree: Tree, subjects: Collection[Function]
+) -> Iterator[tuple[Whose, CallSite]]:
+    """Where a function is called by a variable that it is put into."""
+    for node, name, ours in looked.called_by_variable(subjects):
+        if looked.named(node.func) != name:  # else it is found by its name
+            yield "ours", _site(looked, tree, node, name, ours, by_name=False)
+
+
 def _site(
     looked: FileLookup, tree: Tree, node: ast.expr, name: str, ours: tuple[Function, ...], *, by_name: bool
-) -> Site:
+) -> CallSite:
     use = use_of(tree, node, looked.calls)
     handed = use.outer if isinstance(use.outer, ast.Lambda) else None
     taker = taker_of(tree, handed, looked.all_calls(handed)) if handed is not None else None
-    return Site(tree, node, name, use, looked.caller(node), ours, taker, by_name)
+    return CallSite(tree, node, name, use, looked.caller(node), ours, taker, by_name)
 
 
 def _entries(
-    workspace: Workspace, looked: FileLookup, tree: Tree, entering: Collection[Function]
-) -> Iterator[tuple[Whose, Site]]:
+    workspace: RecolorWorkspace, looked: FileLookup, tree: Tree, entering: Collection[Function]
+) -> Iterator[tuple[Whose, CallSite]]:
     """Where objects are entered that are entered by `async with` from now on."""
     for node, outer in entries(tree):
         value = looked.value(node)
         is_other, is_unknown, ours = whose_entry(workspace.program, value, entering)
         whose: Whose = ("mixed" if is_other or is_unknown else "ours") if ours else "other" if is_other else "unknown"
-        if whose == "unknown" and (not is_unknown or (value is None and looked.is_made_elsewhere(node))):
+        if whose == "unknown" and (
+            not is_unknown or (value is None and (looked.is_made_elsewhere(node) or _is_of_generator(looked, node)))
+        ):
             whose = "other"
         use = Use("managed", outer, "" if isinstance(outer, ast.With) else ast.unparse(outer).partition("(")[0])
-        yield whose, Site(tree, node, "__enter__", use, looked.caller(node), tuple(ours))
+        yield whose, CallSite(tree, node, "__enter__", use, looked.caller(node), tuple(ours))
+
+
+def _is_of_generator(looked: FileLookup, node: ast.expr) -> bool:
+    """Whether a call gives what `@contextmanager` makes of a function: an object of no class of the project."""
+    callee = looked.callee(node) if isinstance(node, ast.Call) else None
+    function = callee.function if isinstance(callee, FunctionValue) else None
+    return isinstance(function, Function) and function.decorated_with("contextmanager", "asynccontextmanager")
 
 
 def _reads(
-    workspace: Workspace, looked: FileLookup, tree: Tree, properties: Collection[Function], alone: "_Alone"
-) -> Iterator[tuple[Whose, Site]]:
+    workspace: RecolorWorkspace, looked: FileLookup, tree: Tree, properties: Collection[Function], alone: "_Alone"
+) -> Iterator[tuple[Whose, CallSite]]:
     """Where properties that become methods are read."""
     if tree.view.kind not in {"code", "notebook"}:
         return
@@ -178,7 +226,7 @@ def _reads(
 class _Alone:
     """Which names only functions of `wanted` have; asked for where it matters, and once for each."""
 
-    def __init__(self, workspace: Workspace, wanted: Collection[Function]) -> None:
+    def __init__(self, workspace: RecolorWorkspace, wanted: Collection[Function]) -> None:
         self._workspace, self._wanted = workspace, wanted
         self._known: dict[str, bool] = {}
 
@@ -188,5 +236,5 @@ class _Alone:
         return self._known[name]
 
 
-def _order(site: Site) -> tuple[str, int, int]:
+def _order(site: CallSite) -> tuple[str, int, int]:
     return site.path, site.line, site.node.col_offset

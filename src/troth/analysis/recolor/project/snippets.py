@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from textwrap import dedent
 
-from troth.analysis.recolor.project.view import Kind, View
+from troth.analysis.recolor.project.view import Kind, SourceView
 from troth.analysis.source.read import Problem, parse
 
 __all__ = ["docstring_views", "markdown_view"]
@@ -20,7 +20,7 @@ _PYTHON = frozenset({"python", "py", "python3", "pycon", "ipython", "code-cell",
 Row = tuple[int, str] | None  # where in the file a line of code starts, and the code
 
 
-def markdown_view(path: str, text: str, names: Mapping[str, str]) -> View | None:
+def markdown_view(path: str, text: str, names: Mapping[str, str]) -> SourceView | None:
     """All Python blocks of a page as one program, each line at its own number; None where there is none."""
     rows: list[Row] = []
     block: list[tuple[int, str]] | None = None
@@ -44,7 +44,7 @@ def markdown_view(path: str, text: str, names: Mapping[str, str]) -> View | None
 
 def docstring_views(
     path: str, text: str, tree: ast.Module, names: Mapping[str, str], called: re.Pattern[str]
-) -> Iterator[View]:
+) -> Iterator[SourceView]:
     """The parts of docstrings in which one of the names is called, each as a program of its own."""
     starts = [0]
     for line in text.split("\n"):
@@ -145,7 +145,7 @@ def _readable(block: Sequence[tuple[int, str]]) -> list[Row]:
     return code[: len(rows)]
 
 
-def _view(name: str, path: str, kind: Kind, rows: list[Row], names: Mapping[str, str]) -> View | None:
+def _view(name: str, path: str, kind: Kind, rows: list[Row], names: Mapping[str, str]) -> SourceView | None:
     lines = [row[1].rstrip("\r") if row else "" for row in rows]
     if not any(lines):
         return None
@@ -175,4 +175,4 @@ def _view(name: str, path: str, kind: Kind, rows: list[Row], names: Mapping[str,
         row = rows[line] if line < len(rows) else None
         return None if row is None else row[0] + column
 
-    return View(name, path, kind, text, origin)
+    return SourceView(name, path, kind, text, origin)

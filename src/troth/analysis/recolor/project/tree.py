@@ -1,12 +1,13 @@
-"""The syntax tree of a view: what stands around a node, and where in the text it is."""
+"""The syntax tree of a view, and where in it a function waits."""
 
 import ast
 from collections.abc import Iterator
 
 from troth.analysis.facts.from_ast.expressions import at
 from troth.analysis.facts.model import At
-from troth.analysis.recolor.project.view import View
-from troth.analysis.source.text import Text
+from troth.analysis.recolor.project.view import SourceView
+from troth.analysis.source.syntax_tree import SyntaxTree
+from troth.analysis.source.text import DecodedText
 
 __all__ = ["Definition", "Tree", "Waiting", "is_bound_around", "own_nodes", "waiting_in"]
 
@@ -14,63 +15,30 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef
 Waiting = ast.Await | ast.AsyncFor | ast.AsyncWith | ast.comprehension
 
 
-class Tree:
-    """A parsed view with its nodes found: calls and definitions by place, and the parent of each node."""
+class Tree(SyntaxTree):
+    """A parsed view, with its calls and definitions by place."""
 
-    def __init__(self, view: View, module: ast.Module) -> None:
+    def __init__(self, view: SourceView, module: ast.Module) -> None:
         self.view = view
-        self.module = module
-        self.text = Text(view.text)
-        self.parents: dict[ast.AST, ast.AST] = {}
         self.calls: dict[At, ast.Call] = {}
         self.definitions: dict[At, Definition] = {}
         self.imports: list[ast.Import | ast.ImportFrom] = []  # anywhere in the file
-        stack: list[ast.AST] = [module]
-        while stack:
-            node = stack.pop()
-            for child in ast.iter_child_nodes(node):
-                self.parents[child] = node
-                stack.append(child)
-            if isinstance(node, ast.Call):
-                self.calls[at(node)] = node
-            elif isinstance(node, Definition):
-                self.definitions[at(node)] = node
-            elif isinstance(node, ast.Import | ast.ImportFrom):
-                self.imports.append(node)
+        super().__init__(module, DecodedText(view.text))
 
-    def start(self, node: ast.expr | ast.stmt) -> int:
-        """Where the text of `node` starts."""
-        return self.text.offset(node.lineno, node.col_offset)
-
-    def end(self, node: ast.expr | ast.stmt) -> int:
-        """Where the text of `node` ends."""
-        return self.text.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
-
-    def source(self, node: ast.expr | ast.stmt) -> str:
-        """The text of `node`."""
-        return self.text.value[self.start(node) : self.end(node)]
-
-    def parent(self, node: ast.AST) -> ast.AST | None:
-        """What `node` stands in."""
-        return self.parents.get(node)
-
-    def around(self, node: ast.AST) -> ast.AST:
-        """The function, lambda, class body or module whose code `node` is part of."""
-        inner, outer = node, self.parents.get(node)
-        while outer is not None:
-            if isinstance(outer, Definition) and inner in outer.body:
-                return outer
-            if isinstance(outer, ast.Lambda) and inner is outer.body:
-                return outer
-            if isinstance(outer, ast.ClassDef) and inner in outer.body:
-                return outer
-            inner, outer = outer, self.parents.get(outer)
-        return self.module
+    def visit(self, node: ast.AST) -> None:
+        """Keep what is asked for by its place."""
+        if isinstance(node, ast.Call):
+            self.calls[at(node)] = node
+        elif isinstance(node, Definition):
+            self.definitions[at(node)] = node
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            self.imports.append(node)
 
 
 def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
-    """Everything in the body of a function, not what stands in functions and lambdas inside it."""
-    stack: list[ast.AST] = list(getattr(node, "body", []))
+    """Everything in the body of a function or a lambda, not what stands in functions and lambdas inside it."""
+    body = getattr(node, "body", [])
+    stack: list[ast.AST] = [body] if isinstance(body, ast.expr) else list(body)
     while stack:
         part = stack.pop()
         yield part

@@ -5,14 +5,14 @@ import sys
 from collections.abc import Iterable
 
 from troth.analysis.recolor.decisions import TOP, Decisions
-from troth.analysis.recolor.problem import Problem
-from troth.analysis.recolor.project.workspace import Workspace
+from troth.analysis.recolor.problem import Obstacle
+from troth.analysis.recolor.project.workspace import RecolorWorkspace
 from troth.analysis.semantics.symbols import Function
 
 __all__ = ["in_unread_files"]
 
 
-def in_unread_files(workspace: Workspace, functions: Iterable[Function], decisions: Decisions) -> list[Problem]:
+def in_unread_files(workspace: RecolorWorkspace, functions: Iterable[Function], decisions: Decisions) -> list[Obstacle]:
     """One problem for each such file, at the first place that says a name."""
     names = sorted({function.name for function in functions})
     if not workspace.unread or not names:
@@ -26,5 +26,5 @@ def in_unread_files(workspace: Workspace, functions: Iterable[Function], decisio
             continue
         line = text.count("\n", 0, match.start()) + 1
         why = f"Python {version} cannot read the file, so nobody sees what it calls; use a newer Python, or repair it"
-        problems.append(Problem(path, line, match[1], why, settled_by=(f"{path}:{TOP}: leave",)))
+        problems.append(Obstacle(path, line, match[1], why, settled_by=(f"{path}:{TOP}: leave",)))
     return problems

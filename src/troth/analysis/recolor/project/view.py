@@ -12,14 +12,14 @@ from typing import Literal
 
 from troth.analysis.findings import Edit
 
-__all__ = ["Kind", "View", "whole_file"]
+__all__ = ["Kind", "SourceView", "whole_file"]
 
 Kind = Literal["code", "notebook", "markdown", "docstring"]
 Origin = Callable[[int, int], int | None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class View:
+class SourceView:
     """Python text. `name` is its path in the program, `path` the file it comes from.
 
     `origin` gives the place in that file of a line and a column, both from 0 and in characters; None where the text is
@@ -69,6 +69,6 @@ class View:
         return tree
 
 
-def whole_file(path: str, text: str) -> View:
+def whole_file(path: str, text: str) -> SourceView:
     """A Python file as it is; a byte order mark counts as a character of the file."""
-    return View(path, path, "code", text)
+    return SourceView(path, path, "code", text)

@@ -16,7 +16,7 @@ from troth.analysis.project.project import Project
 from troth.analysis.recolor.project.notebooks import notebook_view
 from troth.analysis.recolor.project.snippets import docstring_views, markdown_view
 from troth.analysis.recolor.project.tree import Definition, Tree
-from troth.analysis.recolor.project.view import View, whole_file
+from troth.analysis.recolor.project.view import SourceView, whole_file
 from troth.analysis.semantics import Program
 from troth.analysis.semantics.evidence.judge import with_evidence
 from troth.analysis.semantics.queries import call_chains as _says_what_files_import  # noqa: F401  walks ask for it
@@ -24,21 +24,21 @@ from troth.analysis.semantics.symbols import Function
 from troth.analysis.source.encoding import decode
 from troth.analysis.source.lines import Lines
 from troth.analysis.source.problem import Problem
-from troth.analysis.source.text import Text
+from troth.analysis.source.text import DecodedText
 
-__all__ = ["Subject", "Workspace", "calls_of", "read_workspace"]
+__all__ = ["RecolorWorkspace", "Subject", "calls_of", "read_workspace"]
 
 _PAGES = (".md", ".markdown", ".mdx")
 
 
-class Workspace:
+class RecolorWorkspace:
     """The program, and the texts it was read from. `pages` are all texts outside Python that name a method."""
 
     def __init__(
         self,
         root: Path,
         program: Program,
-        views: Mapping[str, View],
+        views: Mapping[str, SourceView],
         pages: Mapping[str, str],
         crashes: Sequence[Crash] = (),
         unread: Mapping[str, str] | None = None,
@@ -96,27 +96,27 @@ def read_workspace(
     *,
     within: Callable[[str], bool] = lambda _path: True,
     overlay: Mapping[str, bytes] | None = None,
-) -> Workspace:
+) -> RecolorWorkspace:
     """Read all files. `about` says, once the Python files are read, which mentions in text matter.
 
     `within` keeps pages outside the scope out; `overlay` are texts that differ from the disk.
     """
-    views: dict[str, View] = {}
+    views: dict[str, SourceView] = {}
     facts: dict[str, FileFacts] = {}
-    texts: dict[str, Text] = {}
+    texts: dict[str, DecodedText] = {}
     disk = Lines(project.root, overlay)
     crashes: list[Crash] = []
     unread: dict[str, str] = {}
 
-    def text_of(path: str) -> Text:
+    def text_of(path: str) -> DecodedText:
         if path not in texts:
-            texts[path] = Text(views[path].text if path in views else "")
+            texts[path] = DecodedText(views[path].text if path in views else "")
         return texts[path]
 
     def linked() -> Program:
         return with_evidence(Program(tuple(views), project.source_roots, facts.get, text_of))
 
-    def take(view: View) -> None:
+    def take(view: SourceView) -> None:
         tree = view.tree()
         if tree is not None:
             views[view.name] = view
@@ -135,7 +135,7 @@ def read_workspace(
                 _note_unread(path, data, answer, crashes, unread)
         subject = about(linked())
         if not subject.names:
-            return Workspace(project.root, linked(), views, {}, crashes, unread)
+            return RecolorWorkspace(project.root, linked(), views, {}, crashes, unread)
         called = calls_of(subject.names)
         pages: dict[str, str] = {}
         for view in list(views.values()):
@@ -161,7 +161,7 @@ def read_workspace(
     finally:
         if collecting:
             gc.enable()
-    return Workspace(project.root, linked(), views, pages, crashes, unread)
+    return RecolorWorkspace(project.root, linked(), views, pages, crashes, unread)
 
 
 def _note_unread(path: str, data: bytes, problem: Problem, crashes: list[Crash], unread: dict[str, str]) -> None:

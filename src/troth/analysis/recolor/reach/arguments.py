@@ -29,7 +29,7 @@ def given_in(call: Call, function: Function, param: str) -> Value | None:
     for keyword, value in call.given:
         if keyword == param:
             return value
-    names = [parameter[0] for parameter in function.facts.params if parameter[3] in {"", "/"}]
+    names = function.facts.positional
     bound = function.owner is not None and not function.decorated_with("staticmethod")
     receivers = [member.receiver for member in members_of(call.callee) if isinstance(member, FunctionValue)]
     if bound and any(receiver is not None for receiver in receivers):

@@ -16,7 +16,7 @@ from troth.analysis.semantics.infer.call_graph import Call, names_of
 from troth.analysis.semantics.queries.call_target import called_body
 from troth.analysis.semantics.values import Value, members_of
 
-__all__ = ["Asked", "Taker", "asked", "taker_of"]
+__all__ = ["Asked", "CallbackTaker", "asked", "taker_of"]
 
 Asked = Literal["sync", "async", "either", "unknown"]
 
@@ -32,7 +32,7 @@ _ANNOTATED = re.compile(r"Awaitable|Coroutine")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Taker:
+class CallbackTaker:
     """A call that is given the function. `slot` is a position or a keyword, `call` what the program knows of it."""
 
     node: ast.Call
@@ -53,7 +53,7 @@ class Taker:
 
 def taker_of(
     tree: Tree, node: ast.expr, known: Mapping[At, Call], look: Callable[[ast.expr], Value | None] = lambda _node: None
-) -> Taker | None:
+) -> CallbackTaker | None:
     """Who is given `node`; a `partial` of it is the same function with less to give. None where it is no argument."""
     parent = tree.parent(node)
     outer = tree.parent(parent) if isinstance(parent, ast.keyword) else parent
@@ -70,10 +70,10 @@ def taker_of(
     if slot == "0" and ast.unparse(outer.func) in _PARTIALS:
         return taker_of(tree, outer, known, look)
     call = known.get(at(outer))
-    return Taker(outer, slot, call, look(outer.func) if call is None else None)
+    return CallbackTaker(outer, slot, call, look(outer.func) if call is None else None)
 
 
-def asked(program: Program, taker: Taker) -> tuple[Asked, AwaitedParameter | None]:
+def asked(program: Program, taker: CallbackTaker) -> tuple[Asked, AwaitedParameter | None]:
     """Which color the taker asks for, and where it awaits what it is given, if that is code of the project."""
     if taker.text.rpartition(".")[2] in _LOOKING:
         return "either", None
@@ -87,7 +87,7 @@ def asked(program: Program, taker: Taker) -> tuple[Asked, AwaitedParameter | Non
     if target is None:
         return "unknown", None
     function, shift = target
-    names = [parameter[0] for parameter in function.facts.params if parameter[3] in {"", "/"}]
+    names = function.facts.positional
     param = taker.slot
     if param.isdigit():
         param = names[int(param) + shift] if int(param) + shift < len(names) else ""

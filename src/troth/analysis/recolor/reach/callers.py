@@ -4,13 +4,15 @@ import ast
 from collections.abc import Collection, Mapping
 from typing import Literal
 
+from troth.analysis.project.test_files import is_test
 from troth.analysis.recolor.project.tree import Tree
 from troth.analysis.recolor.reach.color_requirements import required_by
+from troth.analysis.recolor.reach.framework_bases import has_passive_bases
 from troth.analysis.semantics import Program
 from troth.analysis.semantics.queries.color_requirements import is_required
 from troth.analysis.semantics.symbols import Function
 
-__all__ = ["Cascade", "asyncio_mark", "in_scope", "is_test_file", "kept_by"]
+__all__ = ["Cascade", "asyncio_mark", "in_scope", "kept_by"]
 
 Cascade = Literal["none", "callers", "tests", "all"]
 
@@ -22,18 +24,7 @@ def in_scope(function: Function, cascade: Cascade) -> bool:
     """Whether the user wants `function` to follow."""
     if cascade in {"none", "all"}:
         return cascade == "all"
-    return is_test_file(function.module.path) == (cascade == "tests")
-
-
-def is_test_file(path: str) -> bool:
-    """Whether a file belongs to the tests."""
-    *folders, file = path.split("/")
-    return (
-        file.startswith("test_")
-        or file.endswith("_test.py")
-        or file == "conftest.py"
-        or not {"tests", "test"}.isdisjoint(folders)
-    )
+    return is_test(function.module.path) == (cascade == "tests")
 
 
 def kept_by(
@@ -52,14 +43,15 @@ def kept_by(
         return "a decorator asks for its color"
     if function in handed_around:
         return handed_around[function]
-    test = is_test_file(function.module.path)
+    test = is_test(function.module.path)
     decorators = [decorator for decorator in function.facts.decorators if not _is_test_decorator(decorator)]
     if test and not decorators and (name.startswith("test") or len(decorators) < len(function.facts.decorators)):
         return None
     if function.is_async and is_required(program, function):
         return "a decorator, a base class or a framework asks for its color"
     owner = function.owner
-    if owner is not None and not name.startswith("_") and None in program.classes.order(owner):
+    is_open = owner is not None and not name.startswith("_") and None in program.classes.order(owner)
+    if owner is not None and is_open and not has_passive_bases(program, owner):
         return "it may be called by a base class that is not known"
     why = required_by(program, function, together) if not function.is_async else None
     return None if why is None else f"it {why}"

@@ -5,6 +5,7 @@ from fnmatch import fnmatchcase
 
 from troth.analysis.facts.model import Node, body_of
 from troth.analysis.knowledge.semantics import semantics
+from troth.analysis.recolor.reach.standard_classes import is_plain_in_standard_library
 from troth.analysis.recolor.reach.wrapper import result_used
 from troth.analysis.semantics import Program
 from troth.analysis.semantics.infer.call_graph import names_of
@@ -12,7 +13,7 @@ from troth.analysis.semantics.queries.color_requirements import is_harmless, is_
 from troth.analysis.semantics.resolve import library
 from troth.analysis.semantics.resolve.library import LibraryClass
 from troth.analysis.semantics.symbols import Class, Function
-from troth.analysis.semantics.values import FunctionValue
+from troth.analysis.semantics.values import External, FunctionValue
 
 __all__ = ["required_by"]
 
@@ -28,12 +29,11 @@ def required_by(program: Program, function: Function, together: Collection[Funct
         hooks = semantics().module_hooks
         is_hook = any(function.name in hook.names and any(fnmatchcase(file, f) for f in hook.files) for hook in hooks)
         return "is a hook of a framework, which asks for its color" if is_hook and function.parent is None else None
-    for ancestor in program.classes.order(owner):
-        if isinstance(ancestor, LibraryClass) and (
-            library.member(ancestor.qualified, function.name) is not None
-            or semantics().hook(ancestor.qualified, function.name)
-        ):
-            return f"is asked for by its base class `{ancestor.qualified}`"
+    for derived in (owner, *program.classes.children(owner)):
+        if (base := _asking_base(program, derived, function)) is not None:
+            return f"is asked for by its base class `{base}`" + (
+                "" if derived is owner else f" in `{derived.name}` ({':'.join(map(str, derived.place))})"
+            )
     for protocol in _protocols(program):
         methods = set(protocol.methods)
         if (
@@ -45,6 +45,27 @@ def required_by(program: Program, function: Function, together: Collection[Funct
             if inside not in together:
                 path, line = protocol.place
                 return f"is asked for by the protocol `{protocol.name}` ({path}:{line}), which other classes fulfil too"
+    return None
+
+
+def _asking_base(program: Program, cls: Class, function: Function) -> str | None:
+    """The class of a library behind `cls` that asks for the color that the function has; None if there is none.
+
+    A mixin meets such a class only in what derives from both.
+    """
+    for ancestor in program.classes.order(cls):
+        if isinstance(ancestor, LibraryClass):
+            hook = semantics().hook(ancestor.qualified, function.name)
+            if hook == "either":
+                return None  # the framework awaits what it gets, and calls nothing of the bases behind
+            member = library.member(ancestor.qualified, function.name)
+            if hook:
+                return ancestor.qualified
+            if member is not None:  # of the other color than the function, it asks for what the function becomes
+                is_async = bool(member.sig) and "a" in member.sig[0]
+                return ancestor.qualified if is_async == function.is_async or not member.sig else None
+            if not function.is_async and is_plain_in_standard_library(ancestor.qualified, function.name):
+                return ancestor.qualified
     return None
 
 
@@ -64,6 +85,8 @@ def _by_decorator(program: Program, function: Function, decorator: Node) -> str 
             return f"has the decorator `@{name}`, whose wrapper is async" if _makes_async(decorated.function) else None
         use = result_used(program, decorated.function)
         return None if use is None else f"has the decorator `@{name}`, which {use}"
+    if isinstance(decorated, External) and decorated.path.startswith("pytest."):
+        return None  # a mark that a variable holds: `slow = pytest.mark.slow`
     effects = {semantics().decorators.get(name, "") for name in names_of(decorated)}
     if "caches" in effects:
         return f"has the decorator `@{name}`, which keeps what it returns, and would keep a coroutine"

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from troth.analysis.recolor.decisions import Decisions
-from troth.analysis.recolor.project.sites import Site, Sites
+from troth.analysis.recolor.project.sites import CallSite, Sites
 from troth.analysis.semantics.symbols import Function
 
 __all__ = ["decided"]
@@ -17,11 +17,11 @@ def decided(sites: Sites, changed: Collection[Function], decisions: Decisions) -
     meant = [
         replace(site, functions=tuple(function for function in changed if function.name == site.name))
         for site in (*sites.unknown, *sites.mixed)
-        if decisions.about(site.caller, site.path, site.line) == "recolor"
+        if decisions.about(site.caller, site.path, site.line) in {"recolor", "boundary"}
     ]
     nodes = {site.node for site in meant}
 
-    def rest(found: tuple[Site, ...]) -> tuple[Site, ...]:
+    def rest(found: tuple[CallSite, ...]) -> tuple[CallSite, ...]:
         return tuple(
             site
             for site in found

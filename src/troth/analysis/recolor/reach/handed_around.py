@@ -4,9 +4,9 @@ from collections.abc import Callable, Collection
 
 from troth.analysis.recolor.decisions import Decisions
 from troth.analysis.recolor.plan import Color
-from troth.analysis.recolor.problem import Problem
+from troth.analysis.recolor.problem import Obstacle
 from troth.analysis.recolor.project.sites import find_sites
-from troth.analysis.recolor.project.workspace import Workspace
+from troth.analysis.recolor.project.workspace import RecolorWorkspace
 from troth.analysis.recolor.reach.callback_takers import mention_taken
 from troth.analysis.recolor.rewrite.rewrite_async import onto_loop, out_of_thread
 from troth.analysis.semantics.symbols import Function
@@ -15,7 +15,7 @@ __all__ = ["handed_around"]
 
 
 def handed_around(
-    workspace: Workspace,
+    workspace: RecolorWorkspace,
     functions: Collection[Function],
     to: Color,
     within: Callable[[str], bool],
@@ -38,7 +38,7 @@ def handed_around(
                 reasons.setdefault(namesake, f"it may be what `{mention.to}` is given by name at {at}")
         elif to == "sync" or not (out_of_thread(mention) or onto_loop(mention)):
             answer = mention_taken(workspace.program, mention, to)
-            if isinstance(answer, Problem):
+            if isinstance(answer, Obstacle):
                 for function in mention.functions:
                     reasons.setdefault(function, f"{answer.why} ({at})")
     return reasons

@@ -2,14 +2,14 @@
 
 import re
 
-from troth.analysis.recolor.project.workspace import Workspace
+from troth.analysis.recolor.project.workspace import RecolorWorkspace
 
 __all__ = ["usual_runner"]
 
 _IMPORTED = re.compile(r"^[ \t]*(?:import|from)[ \t]+(asyncio|anyio|trio)\b", re.MULTILINE)
 
 
-def usual_runner(workspace: Workspace, *, auto: bool = False) -> str:
+def usual_runner(workspace: RecolorWorkspace, *, auto: bool = False) -> str:
     """`trio.run` in a project that waits with trio alone: no loop of asyncio can run what waits for trio.
 
     Otherwise `asyncio.run`, or with `auto` what works in a running loop too.

@@ -34,7 +34,7 @@ def _in_call(call: Call) -> Iterator[Listed]:
     if len(functions) != 1 or not isinstance(functions[0].function, Function):
         return
     function = functions[0].function
-    names = [parameter[0] for parameter in function.facts.params if parameter[3] in {"", "/"}]
+    names = function.facts.positional
     if functions[0].receiver is not None and function.owner is not None:
         names = names[1:]
     position = 0

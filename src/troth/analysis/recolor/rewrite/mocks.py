@@ -7,7 +7,7 @@ from troth.analysis.findings import Edit
 from troth.analysis.recolor.plan import Color, Listed
 from troth.analysis.recolor.project.resolve import looked_up
 from troth.analysis.recolor.project.tree import Definition, Tree
-from troth.analysis.recolor.project.workspace import Workspace
+from troth.analysis.recolor.project.workspace import RecolorWorkspace
 from troth.analysis.semantics.symbols import Function
 from troth.analysis.semantics.values import FunctionValue, members_of
 
@@ -17,7 +17,9 @@ _ASYNC = frozenset({"AsyncMock"})
 _PLAIN = frozenset({"Mock", "MagicMock"})
 
 
-def mocks_recolored(workspace: Workspace, functions: Sequence[Function], to: Color) -> tuple[list[Edit], list[Listed]]:
+def mocks_recolored(
+    workspace: RecolorWorkspace, functions: Sequence[Function], to: Color
+) -> tuple[list[Edit], list[Listed]]:
     """The edits that turn an `AsyncMock` for one of `functions` into a `Mock`, or back, and what nobody can tell."""
     names = {function.name for function in functions}
     wrong = _ASYNC if to == "sync" else _PLAIN
@@ -102,7 +104,7 @@ def _is_mock(node: ast.expr, names: Collection[str]) -> bool:
 
 
 def _whose(
-    workspace: Workspace, tree: Tree, receiver: ast.expr, name: str, functions: Sequence[Function]
+    workspace: RecolorWorkspace, tree: Tree, receiver: ast.expr, name: str, functions: Sequence[Function]
 ) -> bool | None:
     """Whether the method of `receiver` is one of `functions`; None where nobody can tell."""
     around = tree.around(receiver)

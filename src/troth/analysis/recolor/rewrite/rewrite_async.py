@@ -5,14 +5,16 @@ import re
 from keyword import iskeyword
 
 from troth.analysis.findings import Edit
-from troth.analysis.recolor.problem import Problem
+from troth.analysis.recolor.problem import Obstacle
 from troth.analysis.recolor.project.entries import ASYNC_NAMES
-from troth.analysis.recolor.project.sites import Mention, Site
+from troth.analysis.recolor.project.sites import CallSite, Mention
 from troth.analysis.recolor.project.tree import Definition, Tree
 
 __all__ = [
+    "as_list",
     "definition_made_async",
     "import_added",
+    "mention_run",
     "onto_loop",
     "out_of_thread",
     "property_made_method",
@@ -31,7 +33,7 @@ _THREADS = frozenset({
 })  # fmt: skip
 
 
-def site_awaited(site: Site) -> list[Edit] | Problem:
+def site_awaited(site: CallSite) -> list[Edit] | Obstacle:
     """The edits that await the call in place."""
     tree, node = site.tree, site.node
     before: ast.AST | None = None
@@ -41,17 +43,17 @@ def site_awaited(site: Site) -> list[Edit] | Problem:
     while outer is not None and not isinstance(outer, ast.stmt | ast.Lambda):
         is_first = isinstance(inner, ast.comprehension) and before is inner.iter  # worked out before it is made
         if isinstance(outer, ast.GeneratorExp) and not (inner is outer.generators[0] and is_first):
-            brackets = _as_list(tree, outer)
+            brackets = as_list(tree, outer)
             if brackets is None:
                 why = "a generator expression with an `await` in it becomes asynchronous"
-                return Problem(site.path, site.line, site.text, why)
+                return Obstacle(site.path, site.line, site.text, why)
             lists += brackets
         before, inner, outer = inner, outer, tree.parent(outer)
     awaited = _around(site, "await ", _call_of(site), needs_parentheses=True)
-    return awaited if isinstance(awaited, Problem) else [*lists, *awaited]
+    return awaited if isinstance(awaited, Obstacle) else [*lists, *awaited]
 
 
-def _as_list(tree: Tree, generator: ast.GeneratorExp) -> list[Edit] | None:
+def as_list(tree: Tree, generator: ast.GeneratorExp) -> list[Edit] | None:
     """`sum(f(x) for x in xs)` as `sum([f(x) for x in xs])`; None where it may be read bit by bit, or not to its end."""
     reader = tree.parent(generator)
     if not isinstance(reader, ast.Call) or reader.keywords or len(reader.args) != 1:
@@ -65,14 +67,14 @@ def _as_list(tree: Tree, generator: ast.GeneratorExp) -> list[Edit] | None:
     return [edit for edit in edits if edit is not None] if all(edits) else None
 
 
-def site_run(site: Site, runner: str) -> list[Edit] | Problem:
+def site_run(site: CallSite, runner: str) -> list[Edit] | Obstacle:
     """The edits that run the call to its end at a boundary."""
     if runner in _CALLING_RUNNERS:
         return _given_to(site, runner)
     return _around(site, f"{runner}(", f"{_call_of(site)})", needs_parentheses=False)
 
 
-def _given_to(site: Site, runner: str) -> list[Edit] | Problem:
+def _given_to(site: CallSite, runner: str) -> list[Edit] | Obstacle:
     """`trio.run(f, 1)`: it takes the function and what is given to it by place, not the coroutine."""
     tree, node = site.tree, site.node
     if not isinstance(node, ast.Call):
@@ -83,25 +85,31 @@ def _given_to(site: Site, runner: str) -> list[Edit] | Problem:
     text, end = tree.text.value, tree.end(node.func)
     bracket = text.find("(", end)
     comma = tree.view.edit(end, bracket + 1, ", " if node.args else "")
-    if isinstance(edits, Problem) or comma is None or text[end:bracket].strip():
-        return Problem(site.path, site.line, site.text, "the call cannot be found in the text around it")
+    if isinstance(edits, Obstacle) or comma is None or text[end:bracket].strip():
+        return Obstacle(site.path, site.line, site.text, "the call cannot be found in the text around it")
     return [*edits, comma]
 
 
-def _call_of(site: Site) -> str:
+def _call_of(site: CallSite) -> str:
     """What calls a method that was a property."""
     return "" if isinstance(site.node, ast.Call) else "()"
 
 
 def out_of_thread(mention: Mention) -> list[Edit] | None:
-    """`await asyncio.to_thread(x.f, 1)` as `await x.f(1)`; None where the function is not handed to a thread so."""
+    """`await asyncio.to_thread(x.f, 1)` as `await x.f(1)`; None where the function is not handed to a thread so.
+
+    `work = loop.run_in_executor(None, x.f, 1)`, which is awaited later, becomes `work = loop.create_task(x.f(1))`.
+    """
     tree, taker = mention.tree, mention.taker
-    if taker is None or not isinstance(tree.parent(taker.node), ast.Await):
+    if taker is None:
         return None
     call = taker.node
+    is_awaited = isinstance(tree.parent(call), ast.Await)
+    if not is_awaited and not isinstance(tree.around(call), ast.AsyncFunctionDef):
+        return None
     is_thread = ast.unparse(call.func) in _THREADS and taker.slot == "0"
     is_executor = isinstance(call.func, ast.Attribute) and call.func.attr == "run_in_executor" and taker.slot == "1"
-    place = int(taker.slot) if is_thread or is_executor else -1
+    place = int(taker.slot) if is_executor or (is_thread and is_awaited) else -1
     if place < 0 or call.args[place] is not mention.node:
         return None
     start, end = tree.start(mention.node), tree.end(mention.node)
@@ -112,6 +120,10 @@ def out_of_thread(mention: Mention) -> list[Edit] | None:
         return None
     after = end + following.end()
     edits = [tree.view.edit(tree.start(call), start, ""), tree.view.edit(end, after, "(")]
+    if not is_awaited and isinstance(call.func, ast.Attribute):
+        begin = tree.end(call.func)
+        edits[0] = tree.view.edit(begin - len("run_in_executor"), start, "create_task(")
+        edits.append(tree.view.edit(tree.end(call), tree.end(call), ")"))
     return None if any(edit is None for edit in edits) else [edit for edit in edits if edit is not None]
 
 
@@ -144,11 +156,31 @@ def onto_loop(mention: Mention) -> list[Edit] | None:
     return None if edit is None else [edit]
 
 
-def _around(site: Site, before: str, after: str, *, needs_parentheses: bool) -> list[Edit] | Problem:
+def mention_run(mention: Mention, runner: str) -> list[Edit] | None:
+    """`x.f` as `lambda *args, **kwargs: asyncio.run(x.f(*args, **kwargs))`, for whoever calls it and awaits nothing."""
+    tree, node = mention.tree, mention.node
+    parent = tree.parent(node)
+    is_alone = isinstance(parent, ast.keyword | ast.Assign | ast.AnnAssign | ast.Return | ast.List | ast.Tuple)
+    is_alone |= isinstance(parent, ast.Call) and node in parent.args
+    is_alone |= isinstance(parent, ast.Dict) and node in parent.values
+    is_generator = any(function.is_generator for function in mention.functions)
+    if not is_alone or is_generator or runner in _CALLING_RUNNERS or not isinstance(node, ast.Name | ast.Attribute):
+        return None
+    start, end = tree.start(node), tree.end(node)
+    edits = [
+        tree.view.edit(start, start, f"lambda *args, **kwargs: {runner}("),
+        tree.view.edit(end, end, "(*args, **kwargs))"),
+    ]
+    return None if any(edit is None for edit in edits) else [edit for edit in edits if edit is not None]
+
+
+def _around(site: CallSite, before: str, after: str, *, needs_parentheses: bool) -> list[Edit] | Obstacle:
     tree, node = site.tree, site.node
     start, end = tree.start(node), tree.end(node)
     if not _is_there(tree, node, start, end):
-        return Problem(site.path, site.line, site.text, "the call cannot be found in the text around it (an f-string?)")
+        return Obstacle(
+            site.path, site.line, site.text, "the call cannot be found in the text around it (an f-string?)"
+        )
     parent = tree.parent(node)
     trails = (isinstance(parent, ast.Attribute | ast.Subscript) and parent.value is node) or (
         isinstance(parent, ast.Call) and parent.func is node
@@ -161,7 +193,7 @@ def _around(site: Site, before: str, after: str, *, needs_parentheses: bool) -> 
     if after:
         edits.append(tree.view.edit(end, end, after))
     if any(edit is None for edit in edits):
-        return Problem(site.path, site.line, site.text, "the place cannot be found in the file")
+        return Obstacle(site.path, site.line, site.text, "the place cannot be found in the file")
     return [edit for edit in edits if edit is not None]
 
 

@@ -6,32 +6,36 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from troth.analysis.findings import Edit
-from troth.analysis.recolor.problem import Problem
-from troth.analysis.recolor.project.sites import Site
+from troth.analysis.recolor.problem import Obstacle
+from troth.analysis.recolor.project.sites import CallSite
 from troth.analysis.recolor.project.tree import Definition, Tree, own_nodes
+from troth.analysis.recolor.rewrite.plain_generators import site_unlooped
 from troth.analysis.recolor.rewrite.stored_coroutines import held_by, kept_made_plain
 from troth.analysis.semantics.symbols import Function
 from troth.analysis.source.tree import tree_of
 
-__all__ = ["PassedOn", "Rewritten", "awaits_dropped", "definition_made_plain", "site_made_plain"]
+__all__ = ["PassThrough", "Rewritten", "awaits_dropped", "definition_made_plain", "site_made_plain"]
 
 
-class PassedOn(NamedTuple):
+class PassThrough(NamedTuple):
     """A plain function that returns the coroutine: it gives what the call gives, so its own calls change as well."""
 
     function: Function
 
 
 # The edits, and the waiting that is gone with them; or the function whose calls change; or why nothing can be done.
-Rewritten = tuple[list[Edit], list[ast.AST]] | PassedOn | Problem
+Rewritten = tuple[list[Edit], list[ast.AST]] | PassThrough | Obstacle
 
 _ASYNC = re.compile(r"async([ \t]|\\\r?\n)+")
 
 
-def site_made_plain(site: Site, ours: Collection[ast.Call]) -> Rewritten:
+def site_made_plain(site: CallSite, ours: Collection[ast.Call]) -> Rewritten:
     """The edits at a call whose function becomes plain. `ours` are all calls that do, this one among them."""
     tree, node, use = site.tree, site.call, site.use
     outer = use.outer
+    if all(function.is_async and function.is_generator for function in site.functions):
+        unlooped = site_unlooped(site, ours)
+        return _problem(site, unlooped) if isinstance(unlooped, str) else unlooped
     if use.kind == "awaited" and isinstance(outer, ast.Await):
         return awaits_dropped(tree, [outer], site)
     if use.kind == "run" and isinstance(outer, ast.Call):
@@ -70,7 +74,7 @@ def site_made_plain(site: Site, ours: Collection[ast.Call]) -> Rewritten:
     return [], []
 
 
-def _passed_on(site: Site, ours: Collection[ast.Call]) -> Rewritten:
+def _passed_on(site: CallSite, ours: Collection[ast.Call]) -> Rewritten:
     """A plain function whose every `return` gives the coroutine of such a call."""
     around = site.tree.around(site.node)
     if isinstance(around, ast.AsyncFunctionDef):
@@ -89,7 +93,7 @@ def _passed_on(site: Site, ours: Collection[ast.Call]) -> Rewritten:
             f"its coroutine is returned by `{around.name}`, whose callers await it, and which returns other things too"
         )
         return _problem(site, f"{why} (line {foreign[0].lineno})")
-    return PassedOn(site.caller)
+    return PassThrough(site.caller)
 
 
 def _is_static(node: ast.FunctionDef) -> bool:
@@ -105,7 +109,7 @@ def _choices(node: ast.expr) -> list[ast.expr]:
     return [node]
 
 
-def _unspawned(site: Site, outer: ast.Call, ours: Collection[ast.Call]) -> Rewritten:
+def _unspawned(site: CallSite, outer: ast.Call, ours: Collection[ast.Call]) -> Rewritten:
     """A task of the call: it is done on the spot instead, and whoever waits for the task has its result already."""
     tree = site.tree
     waiting = tree.parent(outer)
@@ -124,12 +128,12 @@ def _unspawned(site: Site, outer: ast.Call, ours: Collection[ast.Call]) -> Rewri
         )
     stored = kept_made_plain(site, held, ours, is_task=True)
     unwrapped = _unwrapped(site, outer)
-    if isinstance(stored, Problem) or not isinstance(unwrapped, tuple) or isinstance(unwrapped, PassedOn):
-        return stored if isinstance(stored, Problem) else unwrapped
+    if isinstance(stored, Obstacle) or not isinstance(unwrapped, tuple) or isinstance(unwrapped, PassThrough):
+        return stored if isinstance(stored, Obstacle) else unwrapped
     return [*unwrapped[0], *stored[0]], stored[1]
 
 
-def _on_its_thread(site: Site, outer: ast.Call) -> Rewritten:
+def _on_its_thread(site: CallSite, outer: ast.Call) -> Rewritten:
     """`asyncio.run_coroutine_threadsafe(x.f(e), loop)` as `loop.call_soon_threadsafe(x.f, e)`, on the loop's thread.
 
     That gives no result, so somebody has to decide where one is waited for.
@@ -158,7 +162,7 @@ def _on_its_thread(site: Site, outer: ast.Call) -> Rewritten:
     return _all([tree.view.edit(start, end, f"{loop}.call_soon_threadsafe({arguments})")], [], site)
 
 
-def _stored(site: Site) -> Rewritten:
+def _stored(site: CallSite) -> Rewritten:
     """A coroutine that goes elsewhere than into one variable."""
     statement = site.use.outer
     targets = statement.targets if isinstance(statement, ast.Assign) else []
@@ -170,7 +174,7 @@ def _stored(site: Site) -> Rewritten:
     return [], []
 
 
-def awaits_dropped(tree: Tree, awaits: Sequence[ast.Await], site: Site) -> Rewritten:
+def awaits_dropped(tree: Tree, awaits: Sequence[ast.Await], site: CallSite) -> Rewritten:
     """The edits that take away each `await`, and the parentheses that only it needed."""
     edits: list[Edit | None] = []
     for waiting in awaits:
@@ -221,7 +225,7 @@ def _in_string(tree: Tree, node: ast.Await) -> tuple[int, int] | None:
     return (start + matches[0].start(), start + matches[0].end()) if len(matches) == 1 else None
 
 
-def _unwrapped(site: Site, outer: ast.Call, waiting: ast.Await | None = None) -> Rewritten:
+def _unwrapped(site: CallSite, outer: ast.Call, waiting: ast.Await | None = None) -> Rewritten:
     """`asyncio.run(x.f())`, `await wait_for(x.f(), 5)` become `x.f()`."""
     tree, node = site.tree, site.call
     if outer.args[:1] != [node]:
@@ -238,7 +242,7 @@ def _unwrapped(site: Site, outer: ast.Call, waiting: ast.Await | None = None) ->
     return _all(edits, [] if waiting is None else [waiting], site)
 
 
-def _ungathered(site: Site, outer: ast.Call, ours: Collection[ast.Call]) -> Rewritten:
+def _ungathered(site: CallSite, outer: ast.Call, ours: Collection[ast.Call]) -> Rewritten:
     """`await gather(a(), b())` becomes `[a(), b()]`, one after the other, if all of it becomes plain."""
     tree = site.tree
     waiting = tree.parent(outer)
@@ -290,11 +294,11 @@ def definition_made_plain(tree: Tree, node: Definition) -> list[Edit]:
     return [edit for edit in edits if edit is not None]
 
 
-def _problem(site: Site, why: str) -> Problem:
-    return Problem(site.path, site.line, site.text, why, site.functions)
+def _problem(site: CallSite, why: str) -> Obstacle:
+    return Obstacle(site.path, site.line, site.text, why, site.functions)
 
 
-def _all(edits: Sequence[Edit | None], gone: list[ast.AST], site: Site) -> Rewritten:
+def _all(edits: Sequence[Edit | None], gone: list[ast.AST], site: CallSite) -> Rewritten:
     if any(edit is None for edit in edits):
         return _problem(site, "the change would span lines that do not follow each other in the file")
     return [edit for edit in edits if edit is not None], gone

@@ -4,8 +4,8 @@ import ast
 from collections.abc import Collection, Sequence
 
 from troth.analysis.findings import Edit
-from troth.analysis.recolor.problem import Problem
-from troth.analysis.recolor.project.sites import Site
+from troth.analysis.recolor.problem import Obstacle
+from troth.analysis.recolor.project.sites import CallSite
 from troth.analysis.recolor.project.tree import Tree, own_nodes
 
 __all__ = ["Held", "held_by", "kept_made_plain"]
@@ -52,8 +52,8 @@ def _assigned(tree: Tree, node: ast.expr, *, many: bool, made: Sequence[ast.expr
 
 
 def kept_made_plain(
-    site: Site, held: Held, ours: Collection[ast.Call], *, is_task: bool
-) -> tuple[list[Edit], list[ast.AST]] | Problem:
+    site: CallSite, held: Held, ours: Collection[ast.Call], *, is_task: bool
+) -> tuple[list[Edit], list[ast.AST]] | Obstacle:
     """The edits at every use of the variable, and the awaits that go with them; none where nobody awaits it."""
     tree, name = site.tree, held.name
     nodes = list(own_nodes(tree.around(site.node)))
@@ -76,12 +76,12 @@ def kept_made_plain(
     if reader is not None:
         line = getattr(reader, "lineno", site.line)
         why = f"`{name}` holds its {noun if held.many else noun[:-1]} and is used otherwise too (line {line})"
-        return Problem(site.path, site.line, site.text, why, site.functions)
+        return Obstacle(site.path, site.line, site.text, why, site.functions)
     if len(stores) != 1 or (held.many and not all(_is_ours(call, ours) for call in held.made)):
         why = f"`{name}` holds its {noun if held.many else noun[:-1]}, and other things too"
-        return Problem(site.path, site.line, site.text, why, site.functions)
+        return Obstacle(site.path, site.line, site.text, why, site.functions)
     if any(edit is None for edit in edits):
-        return Problem(site.path, site.line, site.text, "the change cannot be said in the file", site.functions)
+        return Obstacle(site.path, site.line, site.text, "the change cannot be said in the file", site.functions)
     return [edit for edit in edits if edit is not None], gone
 
 

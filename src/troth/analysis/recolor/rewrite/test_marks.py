@@ -7,11 +7,12 @@ from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from troth.analysis.findings import Edit
+from troth.analysis.project.test_files import is_test
 from troth.analysis.recolor.project.tree import Definition, Tree
 from troth.analysis.recolor.reach.callers import asyncio_mark, bound_in
 from troth.analysis.recolor.rewrite.rewrite_async import import_added
 
-__all__ = ["ASYNCIO", "Marking", "marked", "marks_dropped"]
+__all__ = ["ASYNCIO", "Marking", "fixture_marked", "marked", "marks_dropped"]
 
 _MARK = re.compile(r"\bmark\.(asyncio|anyio|trio)\b")
 
@@ -43,6 +44,22 @@ def marked(tree: Tree, node: Definition, marking: Marking) -> list[Edit]:
     start = tree.text.offset(first, 0)
     edit = tree.view.edit(start, start, f"{' ' * node.col_offset}@pytest.mark.{mark}\n")
     imports = [] if "pytest" in bound_in(tree) else import_added(tree, "import pytest", "pytest")
+    return [*([edit] if edit is not None else []), *imports]
+
+
+def fixture_marked(tree: Tree, node: Definition, marking: Marking) -> list[Edit]:
+    """The edits that let pytest-asyncio run a fixture that has become async: its strict mode takes its own only."""
+    names = {"pytest.fixture", "fixture"} if is_test(tree.view.path) else {"pytest.fixture"}
+    fixtures = [decorator for decorator in node.decorator_list if _callee(decorator) in names]
+    marks = Counter(_MARK.findall(tree.text.value))
+    mark = marks.most_common(1)[0][0] if marks else marking.usual
+    if not fixtures or mark != "asyncio" or marking.is_auto:
+        return []
+    callee = fixtures[0].func if isinstance(fixtures[0], ast.Call) else fixtures[0]
+    edit = tree.view.edit(tree.start(callee), tree.end(callee), "pytest_asyncio.fixture")
+    imports = (
+        [] if "pytest_asyncio" in bound_in(tree) else import_added(tree, "import pytest_asyncio", "pytest_asyncio")
+    )
     return [*([edit] if edit is not None else []), *imports]
 
 
@@ -83,7 +100,27 @@ def marks_dropped(tree: Tree, plain: Collection[Definition]) -> list[Edit]:
             ):
                 start = tree.text.offset(statement.lineno, 0)
                 edits.append(tree.view.edit(start, _next_line(tree, tree.end(statement)), ""))
+    edits += [edit for name in ("pytest", "pytest_asyncio") for edit in _import_dropped(tree, name, edits)]
     return [edit for edit in edits if edit is not None]
+
+
+def _import_dropped(tree: Tree, name: str, edits: Collection[Edit | None]) -> list[Edit | None]:
+    """The edit that takes out an import which nothing but the dropped marks has used."""
+    dropped = [(edit.start, edit.end) for edit in edits if edit is not None]
+    uses = [tree.start(node) for node in tree.parents if isinstance(node, ast.Name) and node.id == name]
+    is_used = any(not any(start <= use < end for start, end in dropped) for use in uses)
+    is_written = any(edit is not None and edit.text.startswith(f"{name}.") for edit in edits)
+    imports = [
+        statement
+        for statement in tree.module.body
+        if isinstance(statement, ast.Import) and ast.unparse(statement) == f"import {name}"
+    ]
+    if tree.view.kind != "code" or not uses or is_used or is_written or len(imports) != 1:
+        return []
+    line = imports[0].lineno
+    is_apart = line > 1 and not tree.text.line(line - 1).strip() and not tree.text.line(line + 1).strip()
+    start = tree.text.offset(line - 1 if is_apart else line, 0)
+    return [tree.view.edit(start, _next_line(tree, tree.end(imports[0])), "")]
 
 
 def _any_async(definitions: Collection[Definition] | Iterator[Definition], plain: Collection[Definition]) -> bool:

@@ -2,22 +2,23 @@
 
 import ast
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from troth.analysis.edits.apply import apply
 from troth.analysis.facts.from_ast.expressions import at
 from troth.analysis.findings import Edit
-from troth.analysis.recolor.problem import Problem
+from troth.analysis.recolor.problem import Obstacle
 from troth.analysis.recolor.project.resolve import looked_up
 from troth.analysis.recolor.project.tree import Definition, Tree
-from troth.analysis.recolor.project.workspace import Workspace
+from troth.analysis.recolor.project.workspace import RecolorWorkspace
 from troth.analysis.recolor.rewrite.rewrite_async import import_added
 from troth.analysis.recolor.twin.plain_names import plain_attribute, plain_class, plain_dotted
 from troth.analysis.semantics.infer.call_graph import names_of
 from troth.analysis.semantics.symbols import Class, Function
 from troth.analysis.semantics.values import ClassObject, FunctionValue, members_of
 
-__all__ = ["Twin", "twin_of"]
+__all__ = ["Twin", "Writing", "twin_of"]
 
 _END = "# troth: end of the twin"
 _ASYNC = re.compile(r"async\s+")
@@ -26,25 +27,25 @@ _AWAIT = re.compile(r"await\s*")
 
 @dataclass(frozen=True, slots=True)
 class Twin:
-    """The twin of a class: the edits that write it, or write it anew, and what stands in the way."""
+    """The sync side of `source`: the edits that write it, or write it again, and what stands in the way."""
 
-    cls: Class
+    source: str
     name: str
     edits: tuple[Edit, ...]
-    problems: tuple[Problem, ...]
+    problems: tuple[Obstacle, ...]
 
 
-def twin_of(workspace: Workspace, cls: Class) -> Twin:
+def twin_of(workspace: RecolorWorkspace, cls: Class) -> Twin:
     """The plain twin of `cls`, right below it in its file, between two comments that say where it comes from."""
     tree = workspace.tree(cls.module.path)
     assert tree is not None
     node = next(node for node in ast.walk(tree.module) if _is_at(node, cls))
     assert isinstance(node, ast.ClassDef)
-    writing = _Writing(workspace, tree, cls, node)
+    writing = Writing(workspace, tree, cls, node)
     text = writing.text()
     newline = "\r\n" if "\r\n" in tree.text.value else "\n"
     target = f"{cls.module.path}:{cls.name}"
-    begin = f"# troth: the plain twin of {cls.name}; `troth recolor {target} --to both` writes it anew"
+    begin = f"# troth: the plain twin of {cls.name}; `troth recolor {target} --to both` writes it again"
     block = newline.join((begin, text, _END, ""))
     start, end = _old_block(tree, node, cls.name)
     is_ended = tree.text.value[:start].endswith("\n")
@@ -58,8 +59,8 @@ def twin_of(workspace: Workspace, cls: Class) -> Twin:
     for namesake in namesakes:
         if not start <= tree.start(namesake) < max(end, start):
             why = f"there is a class {writing.name} already that was not written from {cls.name}"
-            writing.problems.append(Problem(cls.module.path, namesake.lineno, namesake.name, why))
-    return Twin(cls, writing.name, tuple(edits), tuple(sorted(writing.problems)))
+            writing.problems.append(Obstacle(cls.module.path, namesake.lineno, namesake.name, why))
+    return Twin(cls.name, writing.name, tuple(edits), tuple(sorted(writing.problems)))
 
 
 def _is_at(node: ast.AST, cls: Class) -> bool:
@@ -86,31 +87,36 @@ def _is_async_generator(node: ast.expr) -> bool:
 
 
 @dataclass(eq=False)
-class _Writing:
-    """The text of one twin while it is made."""
+class Writing:
+    """The sync text of something async while it is made."""
 
-    workspace: Workspace
+    workspace: RecolorWorkspace
     tree: Tree
-    cls: Class
-    node: ast.ClassDef
-    problems: list[Problem] = field(default_factory=list)
+    cls: Class | None
+    node: ast.ClassDef | Definition
+    problems: list[Obstacle] = field(default_factory=list)
     needed: dict[str, str] = field(default_factory=dict)  # names that have to be imported, with the statement
     name: str = ""
 
     def text(self) -> str:
         """The class with all that is async in it made plain."""
+        assert self.cls is not None
         self.name = plain_class(self.cls.name)
         first = self.node.decorator_list[0] if self.node.decorator_list else self.node
-        start = self.tree.text.offset(first.lineno, 0)
-        edits = [edit for node in ast.walk(self.node) for edit in self._edits(node)]
+        return self.written([self.node], self.tree.text.offset(first.lineno, 0), self.tree.end(self.node))
+
+    def written(self, nodes: Iterable[ast.AST], start: int, end: int) -> str:
+        """The text from `start` to `end` with all that is async in `nodes` made sync."""
+        edits = [edit for node in nodes for part in ast.walk(node) for edit in self.edits_of(part)]
         moved = [Edit(edit.path, edit.start - start, edit.end - start, edit.text) for edit in dict.fromkeys(edits)]
-        return apply(self.tree.text.value[start : self.tree.end(self.node)], moved)
+        return apply(self.tree.text.value[start:end], moved)
 
     def imports(self) -> list[Edit]:
         """The edits that import what only the twin needs."""
         return [edit for name, line in self.needed.items() for edit in import_added(self.tree, line, name)]
 
-    def _edits(self, node: ast.AST) -> list[Edit]:
+    def edits_of(self, node: ast.AST) -> list[Edit]:
+        """The edits that this one node asks for."""
         tree = self.tree
         match node:
             case ast.ClassDef() if node is self.node:
@@ -118,8 +124,8 @@ class _Writing:
             case ast.AsyncFunctionDef() | ast.FunctionDef():
                 start = tree.start(node)
                 edits = self._cut(_ASYNC, start) if isinstance(node, ast.AsyncFunctionDef) else []
-                plain = plain_attribute(node.name)
-                return [*edits, *(self._word(start, node.name, plain) if plain is not None else [])]
+                sync = self.sync_name(node)
+                return [*edits, *(self._word(start, node.name, sync) if sync is not None else [])]
             case ast.AsyncFor() | ast.AsyncWith():
                 return self._cut(_ASYNC, tree.start(node))
             case ast.comprehension() if node.is_async:
@@ -127,15 +133,21 @@ class _Writing:
                 matches = list(re.finditer(r"async\s+(?=for\b)", head))
                 return [Edit(tree.view.path, matches[-1].start(), matches[-1].end(), "")] if matches else []
             case ast.Await():
-                return self._awaited(node)
+                return self.awaited(node)
             case ast.Name() | ast.Attribute():
-                return self._renamed(node)
-            case ast.Constant(value=str() as text) if text == self.cls.name:  # an annotation in quotes
+                return self.renamed(node)
+            case ast.Constant(value=str() as text) if (
+                self.cls is not None and text == self.cls.name
+            ):  # an annotation in quotes
                 return self._word(tree.start(node), text, self.name)
             case ast.Subscript(slice=ast.Tuple(elts=[_, last])) if _is_async_generator(node.value):
                 return [Edit(tree.view.path, tree.end(last), tree.end(last), ", None")]
             case _:
                 return []
+
+    def sync_name(self, node: Definition) -> str | None:
+        """What a function is called on the sync side; None if it keeps its name."""
+        return plain_attribute(node.name)
 
     def _cut(self, pattern: re.Pattern[str], start: int) -> list[Edit]:
         match = pattern.match(self.tree.text.value, start)
@@ -145,12 +157,13 @@ class _Writing:
         match = re.compile(rf"\b{re.escape(old)}\b").search(self.tree.text.value, start)
         return [] if match is None else [Edit(self.tree.view.path, match.start(), match.end(), new)]
 
-    def _awaited(self, node: ast.Await) -> list[Edit]:
+    def awaited(self, node: ast.Await) -> list[Edit]:
+        """The edits that leave out an `await`."""
         tree, path = self.tree, self.tree.view.path
         if not isinstance(node.value, ast.Call):
-            self._refuse(node, "what is awaited is no call: plain code has nothing to wait for it with")
+            self.refuse(node, "what is awaited is no call: plain code has nothing to wait for it with")
         elif (why := self._stays_async(node.value)) is not None:
-            self._refuse(node, why)
+            self.refuse(node, why)
         start, parent = tree.start(node), tree.parent(node)
         cut = self._cut(_AWAIT, start)
         text, end = tree.text.value, tree.end(node)
@@ -161,29 +174,33 @@ class _Writing:
 
     def _stays_async(self, call: ast.Call) -> str | None:
         """Why a call that is awaited has no plain twin; None if it has one, or is of something nobody knows."""
-        value = looked_up(self.workspace, self.tree, call.func, self._inside(call))
+        value = looked_up(self.workspace, self.tree, call.func, self.inside(call))
         for member in members_of(value) if value is not None else ():
-            if isinstance(member, FunctionValue) and isinstance(member.function, Function) and member.function.is_async:
-                owner = member.function.owner
-                if owner is None or not (owner is self.cls or self._has_twin(owner)):
-                    path, line = member.function.place
-                    return f"`{member.function.qualname}` ({path}:{line}) is async and has no twin"
+            function = member.function if isinstance(member, FunctionValue) else None
+            if isinstance(function, Function) and function.is_async and not self.has_sync_side(function):
+                path, line = function.place
+                return f"`{function.qualname}` ({path}:{line}) is async and has no twin"
         names = [ast.unparse(call.func), *(names_of(value) if value is not None else ())]
         if any(plain_dotted(name) is not None for name in names):
             return None
         is_of_loop = any(name.startswith(("asyncio.", "anyio.", "trio.")) for name in names)
         return f"`{names[0]}` has no counterpart in plain code" if is_of_loop else None
 
+    def has_sync_side(self, function: Function) -> bool:
+        """Whether sync code can call a function that does the same."""
+        owner = function.owner
+        return owner is not None and (owner is self.cls or self._has_twin(owner))
+
     def _has_twin(self, cls: Class) -> bool:
         twin = plain_class(cls.name)
         return any(cls.module.cls(index).name == twin for index in range(len(cls.module.facts.classes)))
 
-    def _renamed(self, node: ast.Name | ast.Attribute) -> list[Edit]:
+    def renamed(self, node: ast.Name | ast.Attribute) -> list[Edit]:
         """A class of the other color, or a word of Python's own, by its plain name."""
         tree = self.tree
         last = node.attr if isinstance(node, ast.Attribute) else node.id
-        value = looked_up(self.workspace, tree, node, self._inside(node)) if "sync" in last.lower() else None
-        if last == self.cls.name and isinstance(node, ast.Name):
+        value = looked_up(self.workspace, tree, node, self.inside(node)) if "sync" in last.lower() else None
+        if self.cls is not None and last == self.cls.name and isinstance(node, ast.Name):
             return [Edit(tree.view.path, tree.start(node), tree.end(node), self.name)]
         for member in members_of(value) if value is not None else ():
             if isinstance(member, ClassObject) and isinstance(member.cls, Class) and self._has_twin(member.cls):
@@ -220,9 +237,13 @@ class _Writing:
             if isinstance(statement, ast.ImportFrom) and any((a.asname or a.name) == old for a in statement.names):
                 self.needed.setdefault(new, f"from {'.' * statement.level}{statement.module or ''} import {new}")
 
-    def _inside(self, node: ast.AST) -> Function | None:
+    def inside(self, node: ast.AST) -> Function | None:
+        """The function whose code `node` is part of."""
         around = self.tree.around(node)
+        while isinstance(around, ast.Lambda) and not around.args.args:  # which binds nothing
+            around = self.tree.around(around)
         return self.workspace.function(self.tree, around) if isinstance(around, Definition) else None
 
-    def _refuse(self, node: ast.expr, why: str) -> None:
-        self.problems.append(Problem(self.tree.view.path, node.lineno, ast.unparse(node), why))
+    def refuse(self, node: ast.expr, why: str) -> None:
+        """Name something that sync code cannot do; nothing is written then."""
+        self.problems.append(Obstacle(self.tree.view.path, node.lineno, ast.unparse(node), why))

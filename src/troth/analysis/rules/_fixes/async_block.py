@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from troth.analysis.findings import Safety
     from troth.analysis.rules._syntax_position import Standing
     from troth.analysis.semantics import Program
-    from troth.analysis.semantics.incident import Incident
+    from troth.analysis.semantics.incident import LossIncident
 
 __all__ = ["async_for_fix", "async_with_fix"]
 
@@ -23,7 +23,7 @@ _READ_AT_ONCE = frozenset({"list", "set", "tuple", "sorted", "frozenset", "sum",
 _NAMES = ("item", "one", "each")
 
 
-def async_for_fix(program: Program, incident: Incident) -> Fix | None:
+def async_for_fix(program: Program, incident: LossIncident) -> Fix | None:
     """`async for` where a plain loop or comprehension reads an async generator; a list where it is read at once."""
     site = incident.site
     safety: Safety = "sure" if incident.sure and site.sure else "likely"
@@ -42,7 +42,7 @@ def async_for_fix(program: Program, incident: Incident) -> Fix | None:
     return None
 
 
-def _loop_itself(program: Program, incident: Incident, safety: Safety) -> Fix | None:
+def _loop_itself(program: Program, incident: LossIncident, safety: Safety) -> Fix | None:
     """`async` before the `for` that the incident is about; none for a comprehension, which says it further inside."""
     path = incident.site.function.module.path
     text = program.text(path)
@@ -52,7 +52,7 @@ def _loop_itself(program: Program, incident: Incident, safety: Safety) -> Fix | 
     return Fix("use `async for`", safety, (Edit(path, start, start, "async "),))
 
 
-def async_with_fix(program: Program, incident: Incident) -> Fix | None:
+def async_with_fix(program: Program, incident: LossIncident) -> Fix | None:
     """`async with`, where all that the statement enters is entered asynchronously."""
     path = incident.site.function.module.path
     text = program.text(path)
@@ -153,6 +153,6 @@ def _entered(node: ast.expr) -> ast.expr:
     return node.func if isinstance(node, ast.Call) else node
 
 
-def _is_top_of_cell(incident: Incident) -> bool:
+def _is_top_of_cell(incident: LossIncident) -> bool:
     function = incident.site.function
     return function.index == 0 and function.module.path.endswith(".ipynb")

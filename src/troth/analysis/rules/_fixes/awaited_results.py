@@ -44,9 +44,41 @@ def _is_taken(here: Standing) -> bool:
     while around and isinstance(around[0], _COLLECTIONS):
         around.pop(0)
     outer = around[0] if around else None
-    if isinstance(outer, ast.Await):
-        return True
-    if not isinstance(outer, ast.Call):
-        return False
-    callee = outer.func
-    return (callee.attr if isinstance(callee, ast.Attribute) else getattr(callee, "id", "")) in _TAKING
+    if isinstance(outer, ast.Assign) and len(outer.targets) == 1 and isinstance(outer.targets[0], ast.Name):
+        body = next((node for node in around if isinstance(node, ast.AsyncFunctionDef)), None)
+        return body is not None and _is_taken_later(outer.targets[0].id, body)
+    return isinstance(outer, ast.Await) or (isinstance(outer, ast.Call) and _name_called(outer) in _TAKING)
+
+
+def _is_taken_later(name: str, body: ast.AsyncFunctionDef) -> bool:
+    """Whether a variable, or a list that it is put into, is awaited in the function or given to `gather`."""
+    names, taken = {name}, set[str]()
+    for node in ast.walk(body):
+        if isinstance(node, ast.Await):
+            taken |= _names_in(node.value)
+        elif isinstance(node, ast.Call) and _name_called(node) in _TAKING:
+            taken |= {held for argument in node.args for held in _names_in(argument)}
+        elif isinstance(node, ast.Call):
+            names |= _lists_with(name, node)
+    return bool(names & taken)
+
+
+def _lists_with(name: str, call: ast.Call) -> set[str]:
+    """The list that a call puts the variable into: `pending.append(name)`."""
+    if not isinstance(call.func, ast.Attribute) or call.func.attr != "append":
+        return set()
+    return _names_in(call.func.value) if any(name in _names_in(argument) for argument in call.args) else set()
+
+
+def _names_in(node: ast.expr) -> set[str]:
+    """The variables that the expression is, or has as elements."""
+    if isinstance(node, ast.Name):
+        return {node.id}
+    if isinstance(node, ast.Starred):
+        return _names_in(node.value)
+    return {name for item in node.elts for name in _names_in(item)} if isinstance(node, ast.List | ast.Tuple) else set()
+
+
+def _name_called(call: ast.Call) -> str:
+    callee = call.func
+    return callee.attr if isinstance(callee, ast.Attribute) else getattr(callee, "id", "")

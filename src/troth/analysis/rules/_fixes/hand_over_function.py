@@ -11,16 +11,17 @@ from troth.analysis.rules._syntax_position import standing
 if TYPE_CHECKING:
     from troth.analysis.rules._syntax_position import Standing
     from troth.analysis.semantics import Program
-    from troth.analysis.semantics.incident import Incident
+    from troth.analysis.semantics.incident import LossIncident
 
 __all__ = ["handed_over", "starred"]
 
 _WITH_A_STAR = "give them one by one, with a `*`"
 # They call what they are given with the arguments that follow it.
+_RUNNERS = ("trio.", "anyio.")  # whose `run` does so, too
 _PASSING_ON = frozenset({"start_soon", "start", "add_task", "call_soon", "call_soon_threadsafe", "to_thread", "submit"})
 
 
-def starred(program: Program, incident: Incident) -> Fix | None:
+def starred(program: Program, incident: LossIncident) -> Fix | None:
     """`gather(*[load(1), load(2)])`, told of the first coroutine in the collection alone: one star is enough."""
     declared = _written(program, incident)
     if declared is None or not declared.around:
@@ -50,7 +51,7 @@ def _star(here: Standing, collection: ast.AST, call: ast.Call) -> Fix | None:
     return Fix(_WITH_A_STAR, "sure", (Edit(here.path, start, start, "*"),))
 
 
-def handed_over(program: Program, incident: Incident) -> Fix | None:
+def handed_over(program: Program, incident: LossIncident) -> Fix | None:
     """`start_soon(load, 1)`: the function, and what it is to be called with."""
     declared = _written(program, incident)
     call = declared.node if declared is not None else None
@@ -58,7 +59,8 @@ def handed_over(program: Program, incident: Incident) -> Fix | None:
         return None
     taker, name = declared.parent, declared.parent.func
     last = name.attr if isinstance(name, ast.Attribute) else name.id if isinstance(name, ast.Name) else ""
-    if last not in _PASSING_ON or not taker.args or taker.args[-1] is not call or not call.args:
+    passes_on = last in _PASSING_ON or (last == "run" and incident.detail.lstrip("`").startswith(_RUNNERS))
+    if not passes_on or not taker.args or taker.args[-1] is not call or not call.args:
         return None
     if any(isinstance(argument, ast.Starred) for argument in (*call.args, *taker.args)):
         return None
@@ -72,6 +74,6 @@ def handed_over(program: Program, incident: Incident) -> Fix | None:
     return Fix("hand over the function and its arguments", "likely", edits)
 
 
-def _written(program: Program, incident: Incident) -> Standing | None:
+def _written(program: Program, incident: LossIncident) -> Standing | None:
     path = incident.site.function.module.path
     return None if path.endswith(".ipynb") else standing(program, path, incident.site.at)

@@ -6,6 +6,8 @@ import ast
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.names import dotted
+from troth.analysis.facts.nodes import walk
 from troth.analysis.findings import Edit
 from troth.analysis.incremental.project_queries import part
 
@@ -38,9 +40,16 @@ def _loops_in(file: FileFacts) -> frozenset[str]:
 
 
 def waits_otherwise(module: Module) -> bool:
-    """Whether a file knows another library of that kind and not asyncio."""
+    """Whether a file knows another library of that kind and not asyncio, or its tests are marked for trio."""
     tops = {imported.module.partition(".")[0] for imported in module.facts.imports if not imported.level}
-    return "asyncio" not in tops and not tops.isdisjoint(_OTHER_LOOPS)
+    return "asyncio" not in tops and (not tops.isdisjoint(_OTHER_LOOPS) or _is_marked(module))
+
+
+def _is_marked(module: Module) -> bool:
+    """`@pytest.mark.trio` on a test, or as the `pytestmark` of the file."""
+    marks = (mark for function in module.facts.functions for mark in function.decorators)
+    values = (value for name, _, value in module.facts.variables if name == "pytestmark" and value is not None)
+    return any(dotted(node) == "pytest.mark.trio" for node in walk((*marks, *values)))
 
 
 def imported(here: Standing, module: str) -> tuple[Edit, ...] | None:

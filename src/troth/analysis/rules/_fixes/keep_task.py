@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from troth.analysis.rules._syntax_position import Standing
     from troth.analysis.semantics import Program
-    from troth.analysis.semantics.incident import Incident
+    from troth.analysis.semantics.incident import LossIncident
 
 __all__ = ["keep_fix"]
 
@@ -31,7 +31,7 @@ class _Home(NamedTuple):
     made: tuple[Edit, ...] = ()
 
 
-def keep_fix(program: Program, incident: Incident) -> Fix | None:
+def keep_fix(program: Program, incident: LossIncident) -> Fix | None:
     """Give the task a name, put it into a set and let it leave when it is done; an `await` for a dropped future.
 
     What a thread was given to do may end only through what the function does next, so it is awaited only at the very end.

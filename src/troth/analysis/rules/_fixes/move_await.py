@@ -20,14 +20,14 @@ __all__ = ["await_moved"]
 _AWAIT = re.compile(r"await\s+")
 
 
-class Moved(NamedTuple):
+class MovedChain(NamedTuple):
     """How the chain around a call is written once the call is awaited, and whether all of it is known."""
 
     edits: tuple[Edit, ...] | None
     is_sure: bool
 
 
-def await_moved(program: Program, here: Standing, target: object) -> Moved | None:
+def await_moved(program: Program, here: Standing, target: object) -> MovedChain | None:
     """What becomes of an `await` that stands before a chain which begins with the call; None where none does.
 
     What is subscripted, or asked for an attribute, is not awaited in turn: the `await` moves to the call. A method that is
@@ -45,14 +45,14 @@ def await_moved(program: Program, here: Standing, target: object) -> Moved | Non
     if any(isinstance(link, ast.Call) for link in links[1:]):
         method = _method(program, target, links)
         if method is None or method.is_async:
-            return Moved(here.awaited(), method is not None)
+            return MovedChain(here.awaited(), method is not None)
         if not gives_no_promise(program, method):
-            return Moved(here.awaited(), is_sure=False)
+            return MovedChain(here.awaited(), is_sure=False)
     start, _ = here.offsets(awaited)
     if here.awaited() is None or _AWAIT.fullmatch(here.text[start : here.start]) is None:
-        return Moved(None, is_sure=False)
+        return MovedChain(None, is_sure=False)
     edits = (Edit(here.path, start, here.start, "(await "), Edit(here.path, here.end, here.end, ")"))
-    return Moved(edits, is_sure=False)  # an `await` goes from where it stood
+    return MovedChain(edits, is_sure=False)  # an `await` goes from where it stood
 
 
 def _method(program: Program, target: object, links: list[ast.AST]) -> Function | None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from troth.analysis.facts.fields import ASSIGN_TARGETS, ASSIGN_VALUE, CALL_FUNC, COMP_KIND, KIND, NAME_ID, SCOPE_NAMES
 from troth.analysis.facts.model import body_of
 from troth.analysis.facts.nodes import of_kind, walk
 from troth.analysis.findings import Edit, Finding, Fix, Reason
@@ -152,7 +153,7 @@ def _is_handler(program: Program, function: Function) -> bool:
         if any(type_name.startswith(_WEB) and type_name.endswith("Request") for type_name in taken):
             return True
     for decorator in function.facts.decorators:
-        names = names_of(scope.value(decorator[1] if decorator[0] == "call" else decorator))
+        names = names_of(scope.value(decorator[CALL_FUNC] if decorator[KIND] == "call" else decorator))
         if any(
             name.startswith(_WEB) and semantics().decorators.get(name) in {"either", "wants_async"} for name in names
         ):
@@ -162,17 +163,17 @@ def _is_handler(program: Program, function: Function) -> bool:
 
 def _unread(body: tuple[Node, ...]) -> Iterator[_Unread]:
     """The statements of a body that bind what a call gives to a name that nobody reads."""
-    shared = {name for node in of_kind(body, "scope") for name in node[1].split()}
+    shared = {name for node in of_kind(body, "scope") for name in node[SCOPE_NAMES].split()}
     for position, statement in enumerate(body):
-        if statement[0] != "assign" or statement[1][0][0] != "name":
+        if statement[KIND] != "assign" or statement[ASSIGN_TARGETS][0][KIND] != "name":
             continue
-        created = statement[2]
-        is_one = created[0] != "comp" or created[1] != "list"
+        created = statement[ASSIGN_VALUE]
+        is_one = created[KIND] != "comp" or created[COMP_KIND] != "list"
         if not is_one:
             created = created[2][0]
-        if created[0] != "call":
+        if created[KIND] != "call":
             continue
-        variable, following = statement[1][0][1], body[position + 1 :]
+        variable, following = statement[ASSIGN_TARGETS][0][NAME_ID], body[position + 1 :]
         if variable not in shared and not _reads(following, variable) and not _reads(body[:position], variable):
             yield _Unread(variable, created, following, is_one)
 
@@ -195,11 +196,11 @@ def _left(program: Program, function: Function, unread: list[_Unread], *, when: 
 
 def _reads(body: tuple[Node, ...], variable: str) -> bool:
     # A function inside may read it.
-    return any(node[0] == "def" or node == ("name", variable) for node in walk(body))
+    return any(node[KIND] == "def" or node == ("name", variable) for node in walk(body))
 
 
 def _waits(body: tuple[Node, ...]) -> bool:
-    return any(node[0] == "await" or (node[0] in ("for", "with") and node[1]) for node in walk(body))
+    return any(node[KIND] == "await" or (node[KIND] in ("for", "with") and node[1]) for node in walk(body))
 
 
 def _told(

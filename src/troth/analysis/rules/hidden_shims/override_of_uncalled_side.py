@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 from troth.analysis.facts.nodes import of_kind
 from troth.analysis.findings import Finding, Reason
+from troth.analysis.project.test_files import is_test
 from troth.analysis.rules._finding import tell_at
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.semantics.resolve.test_files import is_test
 from troth.analysis.semantics.symbols import Class, Function
 from troth.analysis.semantics.values import ClassObject, FunctionValue, Instance, members_of
 

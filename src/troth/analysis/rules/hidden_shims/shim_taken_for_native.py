@@ -18,9 +18,9 @@ from troth.analysis.facts.model import ASYNC, body_of
 from troth.analysis.facts.nodes import of_kind
 from troth.analysis.findings import Finding, Reason
 from troth.analysis.incremental.project_queries import part
+from troth.analysis.project.test_files import is_test
 from troth.analysis.rules._finding import tell_at
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.semantics.resolve.test_files import is_test
 from troth.analysis.semantics.symbols import Class
 from troth.analysis.semantics.values import ClassObject, Instance
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from troth.analysis.findings import Finding
     from troth.analysis.semantics import Program
-    from troth.analysis.semantics.incident import Incident
+    from troth.analysis.semantics.incident import LossIncident
 
 _TWO = "from unknown import db\nasync def one():\n    await db.commit()\nasync def two():\n    await db.commit()\n"
 CASES = [
@@ -40,6 +40,11 @@ CASES = [
         "async def three(f):\n    await f.write(3)\nasync def four():\n    with open('x') as f:\n        f.write(4)\n",
     ),
     Case(
+        "closed, and then waited for",
+        good="async def one(pool):\n    await pool.close()\nasync def two(pool):\n    await pool.close()\n"
+        "async def three(pool):\n    await pool.close()\nasync def four(pool):\n    pool.close()\n    await pool.wait_closed()\n",
+    ),
+    Case(
         "another socket of the same name",
         good="async def one(sock):\n    await sock.send(1)\nasync def two(sock):\n    await sock.send(2)\n"
         "async def three(sock):\n    sock.send(3)\n",
@@ -49,7 +54,7 @@ CASES = [
 _SILENT = frozenset({"async with", "async iteration", "with", "sometimes awaited"})
 
 
-def _is_meant(program: Program, incident: Incident) -> bool:
+def _is_meant(program: Program, incident: LossIncident) -> bool:
     """Whether a promise may be wanted here: one that goes on to somebody else, of a callee that few await."""
     if incident.kind == "handed over":
         return not incident.site.is_firm
@@ -59,11 +64,18 @@ def _is_meant(program: Program, incident: Incident) -> bool:
     return incident.kind in _SILENT
 
 
+def _is_waited_for_afterwards(incident: LossIncident) -> bool:
+    """`pool.close()`, and then `await pool.wait_closed()`: the first only begins it."""
+    base, _, name = incident.site.callee.rpartition(".")
+    beginning = f"{base}.wait_{name.removesuffix('e')}"
+    return bool(base) and any(callee.startswith(beginning) for callee in incident.site.function.facts.awaited)
+
+
 @rule("TR201", "call-left-behind", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Calls whose siblings are awaited."""
     for incident in incidents_by_siblings(program):
-        if _is_meant(program, incident):
+        if _is_meant(program, incident) or _is_waited_for_afterwards(incident):
             continue
         call = call_text(program, incident)
         message = (

@@ -1,43 +1,27 @@
 """Blocking call.
 
-What it finds: a call that holds up its thread (sleep, network, subprocess, lock, queue, the result of a future, a file's
-whole text) in an `async def`, or in a plain function that an `async def` calls. In a file of tests each such callee is told
-once, and its fix repairs them all.
+What it finds: a call that holds up its thread (sleep, network, subprocess, lock, queue, the result of a future) in an
+`async def`, or in a plain function that an `async def` calls: such a function is told once, with the number of its
+callers. In a file of tests each such callee is told once, and its fix repairs them all. Reading a whole file and starting
+a program are told by `brief-blocking-call` (TR606), on request.
 Why it matters: while it waits, the loop stands still: no other request, timer or heartbeat is served.
 How to repair: await the async twin that the finding names, or hand the call to a thread: `await asyncio.to_thread(…)`.
-How sure the fix is: `await asyncio.sleep` for `time.sleep` is sure, unless the code is named after blocking; handing a call to a thread is likely, because code
+How sure the fix is: `await asyncio.sleep` for `time.sleep` is sure, unless the code is named after blocking or stands in the `with` of what watches for it or runs it in a thread; handing a call to a thread is likely, because code
 bound to its thread must not move. Where the file waits with anyio or trio, theirs is named instead. Nothing is offered
 where nothing can be awaited (a lambda); a lock, a database connection or a queue stays with its thread.
 """
 
 from __future__ import annotations
 
-import ast
-import re
-from collections.abc import Iterator, MutableMapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from troth.analysis.facts.nodes import of_kind
-from troth.analysis.findings import Edit, Finding, Fix, Reason
-from troth.analysis.incremental.project_queries import question
-from troth.analysis.knowledge.semantics import Blocking, semantics
-from troth.analysis.rules._finding import span
-from troth.analysis.rules._fixes.imports import imported, is_imported, may_use_asyncio, waits_otherwise
-from troth.analysis.rules._fixes.intent import is_about_blocking
-from troth.analysis.rules._syntax_position import standing
-from troth.analysis.rules.loop_misuse._nonblocking import is_perhaps_done, takes_no_time
+from troth.analysis.findings import Finding
+from troth.analysis.rules.loop_misuse._blocking import told_down_a_chain, told_in_place
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.semantics.infer.call_graph import names_of
-from troth.analysis.semantics.queries.call_chains import Chains, Link, chains_of
-from troth.analysis.semantics.resolve.library import LibraryClass
-from troth.analysis.semantics.resolve.test_files import is_test
 
 if TYPE_CHECKING:
-    from troth.analysis.facts.model import At
-    from troth.analysis.findings import Safety
     from troth.analysis.semantics import Program
-    from troth.analysis.semantics.infer.call_graph import Call
-    from troth.analysis.semantics.symbols import Function
 
 CASES = [
     Case(
@@ -203,17 +187,6 @@ CASES = [
         good="import subprocess\nasync def main(p: subprocess.Popen):\n    p.kill()\n    p.wait()\n",
     ),
     Case(
-        "a whole file",
-        bad="from pathlib import Path\nasync def main(folder):\n    return (Path(folder) / 'a').read_text()  # here\n",
-    ),
-    Case(
-        "a program started", bad="import subprocess\nasync def main():\n    return subprocess.Popen(['ls'])  # here\n"
-    ),
-    Case(
-        "a whole file, in a script",
-        good="import asyncio\nfrom pathlib import Path\nasync def main():\n    return Path('a').read_text()\nif __name__ == '__main__':\n    asyncio.run(main())\n",
-    ),
-    Case(
         "a look at what is ready",
         good="import select, sys\nasync def main():\n    return select.select([sys.stdin], [], [], 0.0)[0]\n",
     ),
@@ -251,11 +224,6 @@ CASES = [
         "coroutines of a blocking flavor, which somebody drives to their end",
         good="import time\nclass BlockingConnection:\n    async def sleep(self, n):\n        time.sleep(n)\n",
     ),
-    Case(
-        "a path, where something else reads asynchronously",
-        bad="from pathlib import Path\nclass Store:\n    async def read_text(self): ...\nasync def main(folder: Path):\n    return (folder / 'a').read_text()  # here\n",
-    ),
-    Case("an async path", good="import anyio\nasync def main(path: anyio.Path):\n    return await path.read_text()\n"),
     Case("in plain code", good="import time\ndef main():\n    time.sleep(1)\n"),
     Case(
         "in a thread",
@@ -282,361 +250,9 @@ CASES = [
     ),
 ]
 
-_DIRECT = frozenset({"sleep", "network", "subprocess", "lock", "queue", "future", "database", "file", "person"})
-_FOR_A_THREAD = frozenset({"network", "subprocess", "file"})
-_DOWN_A_CHAIN = frozenset({"sleep", "network", "subprocess"})
-_FILES = ("read_text", "write_text", "read_bytes", "write_bytes")  # a whole file at once; `open` and `exists` are quick
-
-
-_BLOCKING = re.compile(r"[Bb]locking|(?<![a-zA-Z])sync(?:_|\b)|(?<![a-z])Sync(?=[A-Z_]|\b)|_sync(?:_|\b)")
-_WAITING = frozenset({"wait", "block", "blocking"})
-_NOT_WAITING = re.compile(r"\b(?:wait|block|blocking)\s*=\s*False\b")
-_LONGEST = 60  # letters of a callee that a message can bear
-_ASYNC_WORD = re.compile(r"async_|_async")
-_RUNNING = frozenset({"run_until_complete", "run_forever", "run"})
-
 
 @rule("TR602", "blocking-call", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Calls that hold the loop up."""
-    for call, blocking, callers in _told_once(program):
-        phrase = f"waits for {_words(blocking)} and holds up the loop meanwhile"
-        if "subprocess.Popen" in set(names_of(call.callee)):
-            phrase = "holds up the loop while the program starts, and so will whoever waits for its end"
-        if _makes_a_client(call):
-            phrase = "makes a client whose every call waits for the network and holds up the loop meanwhile"
-        yield _told(program, call, blocking, f"`{_shown(program, call)}(…)` {phrase}", (), callers)
-    reported: set[tuple[Function, Function, At]] = set()
-    for link in _chained(program).indirect():
-        end = _kind(program, link.end)
-        assert end is not None
-        way = (link.call.caller, link.end.caller, link.end.at)
-        if way in reported or _is_told_not_to_wait(program, link) or _is_of_a_blocking_flavor(link.call.caller):
-            continue  # one that blocks there is repaired for all
-        if is_test(link.call.caller.module.path) and (_is_cut_off(program, link) or _is_one_of_two(link.call)):
-            continue
-        reported.add(way)
-        message = (
-            f"`{link.call.text}(…)` leads to `{link.end.text}(…)`, which waits for {_words(end)} and holds up the loop"
-        )
-        yield _told(program, link.call, end, message, (link.rest or link).reasons())
-
-
-def _told_once(program: Program) -> Iterator[tuple[Call, Blocking, list[Call]]]:
-    """The calls that are told, what they wait for, and in a file of tests the others for which each of them stands."""
-    connections: set[tuple[Function, str]] = set()
-    in_tests: dict[tuple[str, str], list[Call]] = {}
-    findings: list[tuple[Call, Blocking, list[Call]]] = []
-    for call in _direct(program).direct():
-        if (
-            call.is_awaited
-            or _is_of_a_blocking_flavor(call.caller)
-            or _has_a_thread(program, call.caller)
-            or _is_entered_async(call)
-        ):
-            continue
-        kind = _kind(program, call)
-        assert kind is not None
-        if kind.waits_for == "database":
-            connection = (call.caller, call.text.rpartition(".")[0])
-            if connection in connections:
-                continue  # an async connection repairs all calls of it
-            connections.add(connection)
-        callers: list[Call] = []
-        if is_test(call.caller.module.path):
-            if _is_expected_to_fail(program, call):
-                continue
-            place = (call.caller.module.path, call.text)
-            if place in in_tests:
-                in_tests[place].append(call)
-                continue
-            in_tests[place] = callers
-        findings.append((call, kind, callers))
-    yield from findings
-
-
-def _is_of_a_blocking_flavor(function: Function) -> bool:
-    """`BlockingConnection`, `sync_client.py`: coroutines that somebody drives to their end without a loop."""
-    owner = function.class_around
-    names = (function.module.path.rpartition("/")[2], owner.name if owner is not None else "", function.name)
-    return any(_BLOCKING.search(name) for name in names)
-
-
-def _is_one_of_two(call: Call) -> bool:
-    """`await client.async_get(1) if waits else client.get(1)`: a test of both sides, where nobody else is waiting."""
-    base, _, name = call.text.rpartition(".")
-    return any(
-        callee.startswith(f"{base}.") and _ASYNC_WORD.sub("", callee.rpartition(".")[2]) in {name, f"a{name}"}
-        for callee in call.caller.facts.awaited
-    )
-
-
-def _has_a_thread(program: Program, function: Function) -> bool:
-    """Whether the function belongs to a thread that runs a loop of its own: nobody else is on it."""
-    owner = function.class_around
-    if owner is None or not owner.facts.bases:
-        return False
-    order = program.classes.order(owner)
-    if not any(isinstance(ancestor, LibraryClass) and ancestor.qualified == "threading.Thread" for ancestor in order):
-        return False
-    methods = (owner.module.function(index).facts for indexes in owner.methods.values() for index in indexes)
-    return any(callee.rpartition(".")[2] in _RUNNING for facts in methods for callee in facts.calls)
-
-
-def _is_entered_async(call: Call) -> bool:
-    """`async with client.stream(…)`: whatever the table knows, the author has a client that is entered so."""
-    if not any(callee.startswith("with ") for callee in call.caller.facts.awaited):
-        return False
-    entered = (node for node in of_kind(call.caller.body(), "with") if node[1])
-    return any(item[0] == call.node for node in entered for item in node[2])
-
-
-def _is_told_not_to_wait(program: Program, link: Link) -> bool:
-    """`self._poll(blocking=False)` on the way."""
-    current: Link | None = link
-    while current is not None:
-        source = program.text(current.call.caller.module.path).cut(*current.call.at)
-        if any(keyword in _WAITING for keyword, _ in current.call.node[3]) and _NOT_WAITING.search(source):
-            return True
-        current = current.rest
-    return False
-
-
-def _is_expected_to_fail(program: Program, call: Call) -> bool:
-    """`with pytest.raises(…)` around the call: it is there to fail before it waits for anybody."""
-    position = standing(program, call.caller.module.path, call.at)
-    return position is not None and any(
-        isinstance(node, ast.With | ast.AsyncWith) and any("aises" in ast.unparse(item) for item in node.items)
-        for node in position.around
-    )
-
-
-def _is_cut_off(program: Program, link: Link) -> bool:
-    """Whether a test has put something else in the place of a function on the way."""
-    caller = link.call.caller
-    source = program.text(caller.module.path).cut(*caller.facts.at)
-    current = link.rest
-    while current is not None:
-        name = re.escape(current.call.text.rpartition(".")[2])
-        if re.search(rf"""\.{name}\s*=[^=]|["'.]{name}["']""", source):
-            return True
-        current = current.rest
-    return False
-
-
-def _kind(program: Program, call: Call) -> Blocking | None:
-    """What a call waits for while it holds the loop up; None where it holds up nothing."""
-    answers: MutableMapping[tuple[Function, At], Blocking | None] = program.answers_to("kind of blocking")
-    key = (call.caller, call.at)
-    if key not in answers:
-        answers[key] = _look(program, call)
-    return answers[key]
-
-
-def _look(program: Program, call: Call) -> Blocking | None:
-    by_name = semantics().blocking
-    names = set(names_of(call.callee))
-    blocking = next((by_name[name] for name in names if name in by_name), None) or _also(program, call)
-    if blocking is None or blocking.waits_for not in _DIRECT:
-        return None
-    if blocking.waits_for == "database" and is_test(call.caller.module.path):
-        return None  # a test that makes its own small database has nobody waiting meanwhile
-    if blocking.waits_for == "person" and (_runs_alone(program, call.caller) or is_test(call.caller.module.path)):
-        return None
-    if blocking.waits_for == "file" and (
-        call.text.rpartition(".")[2] not in _FILES or _runs_alone(program, call.caller)
-    ):
-        return None
-    if blocking.waits_for == "future" and is_perhaps_done(call):
-        return None
-    return None if takes_no_time(program, call, blocking) else blocking
-
-
-def _direct(program: Program) -> Chains:
-    names = {*semantics().blocking, "subprocess.Popen"}
-
-    def make() -> Chains:
-        return Chains(
-            program,
-            "blocking",
-            names,
-            lambda call: _kind(program, call) is not None,
-            stops=lambda _: True,
-            whoever=(*_FILES, "input"),
-        )
-
-    return chains_of(program, "blocking", make)
-
-
-def _chained(program: Program) -> Chains:
-    blocking = semantics().blocking
-
-    def make() -> Chains:
-        return Chains(
-            program,
-            "blocking at a distance",
-            [name for name in blocking if _reaches(blocking[name])],
-            lambda call: (
-                not call.text.endswith("Popen") and not _makes_a_client(call) and _reaches(_kind(program, call))
-            ),
-            stops=_is_for_a_thread,
-            up_to=("return",),
-        )
-
-    return chains_of(program, "blocking at a distance", make)
-
-
-@question("reaching blocking at a distance")
-def _reaching(program: Program) -> set[str]:
-    return _chained(program).reach()
-
-
-def _reaches(found: Blocking | None) -> bool:
-    return found is not None and found.waits_for in _DOWN_A_CHAIN
-
-
-def _told(
-    program: Program, call: Call, found: Blocking, message: str, way: tuple[Reason, ...], others: Sequence[Call] = ()
-) -> Finding:
-    caller = call.caller
-    reasons = (Reason(f"`{caller.qualname}` is `async def`, so the loop waits with it", *caller.place), *way)
-    # Whether a socket blocks and whether a host has to be looked up cannot be seen at the call.
-    is_plain = not any(name.startswith("socket.") for name in set(names_of(call.callee)))
-    is_plain = is_plain and "subprocess.Popen" not in set(names_of(call.callee)) and not _makes_a_client(call)
-    sure = not way and is_plain and found.waits_for in {"sleep", "network", "subprocess"}
-    speaks_asyncio = not (found.twin.startswith("asyncio.") and waits_otherwise(caller.module))
-    if found.twin and not way and speaks_asyncio:
-        twin = f"`{found.twin.replace(' or ', '` or `')}`" if "." in found.twin else found.twin
-        reasons = (*reasons, Reason(f"in async code, use {twin}"))
-    fix = None if way else _fix_of_all(program, [call, *others])
-    return Finding(
-        "TR602", "blocking-call", span(program, caller, call.at), message, "certain" if sure else "likely",
-        reasons, fix, caller.qualname, call.text,
-    )  # fmt: skip
-
-
-def _shown(program: Program, call: Call) -> str:
-    """The callee as it is written, where it is more than names: `(folder / "a.json").read_text`."""
-    callee = call.node[1]
-    if "…" not in call.text or callee[0] != "attr":
-        return call.text
-    written = program.text(call.caller.module.path).cut(*callee[3])
-    return written if "\n" not in written and len(written) <= _LONGEST else call.text
-
-
-def _makes_a_client(call: Call) -> bool:
-    """`boto3.client("s3")` asks nobody yet; its methods, which do, are made up at run time and cannot be known."""
-    return any(name.startswith("boto3.") for name in set(names_of(call.callee)))
-
-
-def _words(found: Blocking) -> str:
-    return {
-        "sleep": "time to pass",
-        "network": "the network",
-        "subprocess": "another program",
-        "lock": "a lock",
-        "queue": "a queue",
-        "future": "the result of another thread",
-        "database": "a database",
-        "file": "a file",
-        "person": "somebody to type",
-    }[found.waits_for]
-
-
-def _also(program: Program, call: Call) -> Blocking | None:
-    """A program started, or a whole file read or written, by a path that nobody need know the type of."""
-    if "subprocess.Popen" in set(names_of(call.callee)):
-        return Blocking("subprocess", "asyncio.create_subprocess_exec")
-    name = call.text.rpartition(".")[2]
-    if call.text == "input" and "builtins.input" in set(names_of(call.callee)):
-        return Blocking("person", "asyncio.to_thread(input)")
-    if name in {"result", "exception"} and call.callee is None and _is_of_a_pool(program, call):
-        return Blocking("future", "asyncio.wrap_future")
-    if name not in _FILES or call.is_awaited or "test" in call.caller.module.path or _has_async_paths(call.caller):
-        return None
-    is_path = any(path.startswith("pathlib.") for path in names_of(call.callee))
-    if is_path or (call.callee is None and not any(program.counts.colors(name))):
-        return Blocking("file", "await asyncio.to_thread(…)")
-    return None
-
-
-def _runs_alone(program: Program, function: Function) -> bool:
-    """`asyncio.run(main())` in the file itself: a script, in which nobody waits while `main` reads a file."""
-    called = rf"\brun\(\s*{re.escape(function.name)}\("
-    return function.owner is None and re.search(called, program.text(function.module.path).value) is not None
-
-
-def _is_of_a_pool(program: Program, call: Call) -> bool:
-    """Whether a result is asked of what a pool of threads or processes gave for a job: `pool.submit(job).result()`."""
-    future: Any = call.node[1][1] if call.node[1][0] == "attr" else ()
-    if future[:1] == ("name",):
-        values = [node[2] for node in of_kind(call.caller.body(), "assign") if node[1] == (future,)]
-        future = values[0] if len(values) == 1 else ()
-    if future[:1] != ("call",):
-        return False
-    maker = next((candidate for candidate in program.calling.of(call.caller) if candidate.at == future[-1]), None)
-    names = () if maker is None else tuple(names_of(maker.callee))
-    return any(name.startswith("concurrent.futures.") and name.endswith(".submit") for name in names)
-
-
-def _has_async_paths(function: Function) -> bool:
-    """Whether the file knows paths whose methods are awaited."""
-    return not function.module.packages.isdisjoint({"anyio", "aiopath", "trio"})
-
-
-def _is_for_a_thread(function: Function) -> bool:
-    """Whether the name says that the function is meant to be run in a thread."""
-    return any(word in function.name.lower() for word in ("sync", "blocking", "thread", "worker"))
-
-
-_TO_THREAD = 9  # the minor version of Python 3 that brought `asyncio.to_thread`
-
-
-def _fix_of_all(program: Program, calls: Sequence[Call]) -> Fix | None:
-    """The fix of a call and of those that it stands for: one that is left would be told next."""
-    fixes = [_fix(program, call, kind) for call in calls if (kind := _kind(program, call)) is not None]
-    first = fixes[0] if fixes else None
-    every = [fixe for fixe in fixes if fixe is not None]
-    if first is None or len(every) < len(fixes):
-        return None
-    more = f"; likewise the {len(every) - 1} below it" if len(every) > 1 else ""
-    edits = tuple(dict.fromkeys(edit for function in every for edit in function.edits))
-    return Fix(f"{first.title}{more}", first.safety, edits)  # all call the same, so that all are as safe
-
-
-def _fix(program: Program, call: Call, found: Blocking) -> Fix | None:
-    """The async twin of a sleep, a thread for what waits for somebody else, both of the library the file waits with.
-
-    Locks, database connections and what else belongs to its thread stay where they are.
-    """
-    position = standing(program, call.caller.module.path, call.at)
-    if position is None or not isinstance(position.node, ast.Call):
-        return None
-    tree = position.around[-1]
-    assert isinstance(tree, ast.Module)
-    library = next(
-        (module_name for module_name in ("asyncio", "anyio", "trio") if is_imported(tree, module_name)), None
-    )
-    if library is None and (not may_use_asyncio(program) or waits_otherwise(call.caller.module)):
-        return None
-    added = imported(position, library or "asyncio")
-    library = library or "asyncio"
-    _, callee = position.offsets(position.node.func)
-    if added is None:
-        return None
-    if found.twin == "asyncio.sleep":
-        renamed = Edit(position.path, position.start, callee, f"{library}.sleep")
-        edits = position.awaited("await ", renamed)
-        safety: Safety = "guess" if is_about_blocking(position) else "sure"
-        return Fix(f"await {library}.sleep instead", safety, (*added, *edits)) if edits is not None else None
-    if found.waits_for not in _FOR_A_THREAD or position.text[callee : callee + 1] != "(":
-        return None
-    if library != "asyncio" and position.node.keywords:
-        return None  # these threads take no keywords
-    if library == "asyncio" and program.oldest_python < _TO_THREAD:
-        return None
-    thread = f"{library}.to_thread" if library == "asyncio" else f"{library}.to_thread.run_sync"
-    has_arguments = position.node.args or position.node.keywords
-    comma = "" if not has_arguments else "," if position.text[callee + 1].isspace() else ", "
-    edits = position.awaited(f"await {thread}(", Edit(position.path, callee, callee + 1, comma))
-    return Fix(f"hand it to a thread: `await {thread}(…)`", "likely", (*added, *edits)) if edits is not None else None
+    yield from told_in_place(program, "TR602", "blocking-call", brief=False)
+    yield from told_down_a_chain(program)

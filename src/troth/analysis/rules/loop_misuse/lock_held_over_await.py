@@ -12,6 +12,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.fields import (
+    ASSIGN_TARGETS,
+    ASSIGN_VALUE,
+    ATTR_BASE,
+    ATTR_NAME,
+    CALL_FUNC,
+    KIND,
+    NAME_ID,
+    WITH_BODY,
+    WITH_IS_ASYNC,
+    WITH_ITEMS,
+)
 from troth.analysis.facts.model import ASYNC, WAITS, body_of
 from troth.analysis.facts.names import last_name
 from troth.analysis.facts.nodes import of_kind, walk
@@ -83,10 +95,10 @@ def check(program: Program) -> Iterator[Finding]:
 def _held(body: tuple[Node, ...]) -> Iterator[tuple[Node, tuple[Node, ...], At]]:
     """What a plain `with` enters around an `await`, where it is a name or an attribute, and its body."""
     for node in of_kind(body, "with"):
-        if not node[1] and _waits(node[3]):
-            for entered, _ in node[2]:
-                if entered[0] in {"name", "attr"}:
-                    yield entered, node[3], node[4]
+        if not node[WITH_IS_ASYNC] and _waits(node[WITH_BODY]):
+            for entered, _ in node[WITH_ITEMS]:
+                if entered[KIND] in {"name", "attr"}:
+                    yield entered, node[WITH_BODY], node[4]
 
 
 def _never_suspends(program: Program, function: Function, body: tuple[Node, ...]) -> bool:
@@ -101,31 +113,33 @@ def _never_suspends(program: Program, function: Function, body: tuple[Node, ...]
 
 
 def _waits(body: tuple[Node, ...]) -> bool:
-    return any(node[0] == "await" or (node[0] in ("for", "with") and node[1]) for node in walk(body))
+    return any(node[KIND] == "await" or (node[KIND] in ("for", "with") and node[1]) for node in walk(body))
 
 
 def _maker(program: Program, module: Module, function: Function, entered: Node) -> str:
     """What made the lock, by its full name; empty where that is no lock of threads."""
-    if entered[0] == "name":
+    if entered[KIND] == "name":
         for statement in of_kind(function.body(), "assign"):
-            if entered in statement[1]:
-                assigned = statement[2]
-                value = program.static(module, function).value(assigned[1]) if assigned[0] == "call" else None
+            if entered in statement[ASSIGN_TARGETS]:
+                assigned = statement[ASSIGN_VALUE]
+                value = (
+                    program.static(module, function).value(assigned[CALL_FUNC]) if assigned[KIND] == "call" else None
+                )
                 return _named(value)
     maker = _named(program.static(module, function).value(entered))
-    if maker or entered[0] != "attr" or entered[1][0] != "name":
+    if maker or entered[KIND] != "attr" or entered[ATTR_BASE][KIND] != "name":
         return maker
     owner = function.class_around
     values = (
-        [self_attribute[3] for self_attribute in owner.facts.self_attributes if self_attribute[0] == entered[2]]
+        [self_attribute[3] for self_attribute in owner.facts.self_attributes if self_attribute[0] == entered[ATTR_NAME]]
         if owner is not None
         else []
     )
-    if owner is None or len(values) != 1 or values[0] is None or values[0][0] != "call":
+    if owner is None or len(values) != 1 or values[0] is None or values[0][KIND] != "call":
         return ""
-    if not function.facts.params or function.facts.params[0][0] != entered[1][1]:
+    if not function.facts.params or function.facts.params[0][0] != entered[ATTR_BASE][NAME_ID]:
         return ""
-    return _named(program.static(owner.module).value(values[0][1]))
+    return _named(program.static(owner.module).value(values[0][CALL_FUNC]))
 
 
 def _named(value: Value | None) -> str:
@@ -145,7 +159,9 @@ def _named(value: Value | None) -> str:
 
 def _told(program: Program, function: Function, entered: Node, at: At, made: str) -> Finding:
     name = last_name(entered)
-    written = name if entered[0] == "name" else f"{entered[1][1]}.{name}" if entered[1][0] == "name" else name
+    written = (
+        name if entered[KIND] == "name" else f"{entered[1][NAME_ID]}.{name}" if entered[1][KIND] == "name" else name
+    )
     line, column = at[:2]
     if made.endswith("RLock"):
         phrase = "other tasks of the loop are on the same thread, and it lets them in"

@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.incremental.project_queries import part, question
 from troth.analysis.knowledge.semantics import semantics
+from troth.analysis.project.test_files import is_test
 from troth.analysis.rules._finding import span
 from troth.analysis.rules._syntax_position import standing
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.semantics.infer.call_graph import names_of
 from troth.analysis.semantics.queries.call_chains import Chains, chains_of
-from troth.analysis.semantics.resolve.test_files import is_test
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import FileFacts
@@ -35,6 +35,11 @@ if TYPE_CHECKING:
     from troth.analysis.semantics.symbols import Function
 
 CASES = [
+    Case(
+        "in the child of a fork",
+        good="import asyncio, os\nasync def load(): ...\nasync def main():\n    if os.fork() == 0:\n        loop = asyncio.new_event_loop()\n"
+        "        loop.run_until_complete(load())\n        os._exit(0)\n",
+    ),
     Case(
         "in an async function",
         bad="import asyncio\nasync def f(): ...\nasync def main():\n    return asyncio.run(f())  # here\n",
@@ -168,9 +173,10 @@ def _reaching(program: Program) -> set[str]:
 def _looks_whether_one_runs(function: Function) -> bool:
     """In `async def` a loop runs whatever loop is made or fetched; only a branch on `is_running` is never taken.
 
-    A notebook whose cells ask for the running loop may be meant to run as a script, too.
+    A notebook whose cells ask for the running loop may be meant to run as a script, too. In the child of a fork no loop
+    runs.
     """
-    asking = {"is_running"} if function.index else {"is_running", "get_running_loop", "_get_running_loop"}
+    asking = {"is_running", "fork"} if function.index else {"is_running", "get_running_loop", "_get_running_loop"}
     return any(callee.rpartition(".")[2] in asking for callee in function.facts.calls)
 
 

@@ -2,7 +2,7 @@
 
 What it finds: `asyncio.run_coroutine_threadsafe(…, loop).result()` in an `async def` that runs on that very loop, or in a
 plain function that an `async def` gives its own loop to.
-Why it matters: the loop is held up until the result is there, and the result waits for the loop: both wait for ever.
+Why it matters: the loop is held up until the result is there, and the result waits for the loop: both wait forever.
 How to repair: `await` the coroutine; `run_coroutine_threadsafe` is for other threads.
 How sure the fix is: `await` does what was meant; it is sure where the loop is fetched in the same function.
 """
@@ -12,6 +12,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.fields import (
+    ASSIGN_TARGETS,
+    ASSIGN_VALUE,
+    AT,
+    ATTR_BASE,
+    ATTR_NAME,
+    CALL_ARGS,
+    CALL_FUNC,
+    KIND,
+    NAME_ID,
+)
 from troth.analysis.facts.model import body_of
 from troth.analysis.facts.names import last_name
 from troth.analysis.facts.nodes import of_kind
@@ -79,31 +90,39 @@ def check(program: Program) -> Iterator[Finding]:
 
 def waits_for_own_loop(facts: FunctionFacts) -> list[tuple[Node, Node]]:
     """The calls of `result` that wait for their own loop, each with the call that gave the future."""
-    return [(node, start) for node, start, loop in _waits(facts) if loop[0] == "call" and last_name(loop[1]) in _OWN]
+    return [
+        (node, start)
+        for node, start, loop in _waits(facts)
+        if loop[KIND] == "call" and last_name(loop[CALL_FUNC]) in _OWN
+    ]
 
 
 def _waits(facts: FunctionFacts) -> Iterator[tuple[Node, Node, Node]]:
     """The calls of `result` that wait for a loop: with the call that gave the future, and with that loop."""
     body = body_of(facts)
     bound = {
-        _written(statement[1][0]): statement[2]
+        _written(statement[ASSIGN_TARGETS][0]): statement[ASSIGN_VALUE]
         for statement in of_kind(body, "assign")
-        if statement[2][0] == "call" and _written(statement[1][0])
+        if statement[ASSIGN_VALUE][KIND] == "call" and _written(statement[ASSIGN_TARGETS][0])
     }
     for node in of_kind(body, "call", skip=("lambda",)):
-        callee = node[1]
-        if callee[0] == "attr" and callee[2] == "result":
-            base = bound.get(_written(callee[1]), callee[1])
-            if base[0] == "call" and last_name(base[1]) == "run_coroutine_threadsafe" and len(base[2]) > 1:
-                loop = base[2][1]
+        callee = node[CALL_FUNC]
+        if callee[KIND] == "attr" and callee[ATTR_NAME] == "result":
+            base = bound.get(_written(callee[ATTR_BASE]), callee[ATTR_BASE])
+            if (
+                base[KIND] == "call"
+                and last_name(base[CALL_FUNC]) == "run_coroutine_threadsafe"
+                and len(base[CALL_ARGS]) > 1
+            ):
+                loop = base[CALL_ARGS][1]
                 yield node, base, bound.get(_written(loop), loop)
 
 
 def _written(node: Node) -> str:
     """A name, or an attribute of one, as it is written; empty for anything else."""
-    if node[0] == "attr" and node[1][0] == "name":
-        return f"{node[1][1]}.{node[2]}"
-    return str(node[1]) if node[0] == "name" else ""
+    if node[KIND] == "attr" and node[ATTR_BASE][KIND] == "name":
+        return f"{node[ATTR_BASE][NAME_ID]}.{node[ATTR_NAME]}"
+    return str(node[NAME_ID]) if node[KIND] == "name" else ""
 
 
 def _by_helpers(program: Program) -> Iterator[Finding]:
@@ -111,8 +130,8 @@ def _by_helpers(program: Program) -> Iterator[Finding]:
     waiting: dict[Function, tuple[str, Node]] = {}
     for function in program.calling.functions_naming({"run_coroutine_threadsafe"}):
         for _, start, loop in _waits(function.facts) if not function.is_async else ():
-            if loop[0] == "name" and loop[1] in function.params:
-                waiting[function] = (loop[1], start)
+            if loop[KIND] == "name" and loop[NAME_ID] in function.params:
+                waiting[function] = (loop[NAME_ID], start)
     paths = frozenset(program.asked)
     for caller in program.calling.functions_naming({function.name for function in waiting}):
         if not caller.is_async or caller.module.path not in paths:
@@ -120,7 +139,8 @@ def _by_helpers(program: Program) -> Iterator[Finding]:
         for call in program.calling.of(caller):
             target = plain_target(call, program)
             if target in waiting and any(
-                node[0] == "call" and last_name(node[1]) in _OWN for node in _given(call, target, waiting[target][0])
+                node[KIND] == "call" and last_name(node[CALL_FUNC]) in _OWN
+                for node in _given(call, target, waiting[target][0])
             ):
                 yield _told(program, caller, call.node, waiting[target][1], target)
 
@@ -128,8 +148,11 @@ def _by_helpers(program: Program) -> Iterator[Finding]:
 def _given(call: Call, target: Function, wanted: str) -> Iterator[Node]:
     """What a call gives to a parameter, by way of a variable or not."""
     shift = 1 if target.owner is not None and not target.decorated_with("staticmethod") else 0
-    places = [param[0] for param in target.facts.params if param[3] in {"", "/"}][shift:]
-    bound = {_written(statement[1][0]): statement[2] for statement in of_kind(call.caller.body(), "assign")}
+    places = target.facts.positional[shift:]
+    bound = {
+        _written(statement[ASSIGN_TARGETS][0]): statement[ASSIGN_VALUE]
+        for statement in of_kind(call.caller.body(), "assign")
+    }
     for position, node in enumerate(call.node[2]):
         if position < len(places) and places[position] == wanted:
             yield bound.get(_written(node), node)
@@ -141,7 +164,7 @@ def _given(call: Call, target: Function, wanted: str) -> Iterator[Node]:
 def _told(program: Program, function: Function, node: Node, start: Node, helper: Function | None = None) -> Finding:
     who = "`result()`" if helper is None else f"`{helper.qualname}(…)`"
     message = (
-        f"{who} holds up the loop until the coroutine is done, and the coroutine needs that loop: both wait for ever"
+        f"{who} holds up the loop until the coroutine is done, and the coroutine needs that loop: both wait forever"
     )
     reasons = (
         Reason(f"`{function.qualname}` is `async def` and runs on the loop it gives the coroutine to", *function.place),
@@ -155,9 +178,9 @@ def _told(program: Program, function: Function, node: Node, start: Node, helper:
 
 def _fix(program: Program, function: Function, node: Node, start: Node) -> Fix | None:
     path, coroutine = function.module.path, start[2][0]
-    if node[1][1] != start or coroutine[0] != "call" or node[2] or path.endswith(".ipynb"):
+    if node[1][1] != start or coroutine[KIND] != "call" or node[2] or path.endswith(".ipynb"):
         return None
     text = program.text(path)
     first, last = text.offset(*node[-1][:2]), text.offset(*node[-1][2:])
-    inner = text.value[text.offset(*coroutine[-1][:2]) : text.offset(*coroutine[-1][2:])]
+    inner = text.value[text.offset(*coroutine[AT][:2]) : text.offset(*coroutine[AT][2:])]
     return Fix("await the coroutine", "sure", (Edit(path, first, last, f"await {inner}"),))

@@ -1,7 +1,8 @@
 """`await` without the call.
 
-What it finds: `await f` where `f` is a coroutine function, and `asyncio.create_task(f)`, `gather(f, g())` and their like.
-Why it matters: a function cannot be awaited; the line raises `TypeError` and `f` never runs.
+What it finds: `await f` where `f` is a coroutine function, and `asyncio.create_task(f)`, `gather(f, g())` and their like;
+`writer.flush` or `flush` on a line of its own, where that is a coroutine function.
+Why it matters: a function cannot be awaited; the line raises `TypeError` and `f` never runs. A name alone does nothing at all.
 How to repair: call the function, with the arguments it needs, and give or await what the call returns.
 How sure the fix is: `await f()`, or `create_task(f())`, is likely right where the function of the project needs no arguments; else nothing is
 offered.
@@ -16,6 +17,7 @@ from troth.analysis.findings import Edit, Fix
 from troth.analysis.rules._finding import tell
 from troth.analysis.rules._syntax_position import standing
 from troth.analysis.rules.registry import Case, rule
+from troth.analysis.semantics.incident import ALONE
 from troth.analysis.semantics.symbols import Function
 from troth.analysis.semantics.walk.incident_queries import incidents_of
 
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
     from troth.analysis.findings import Finding
     from troth.analysis.semantics import Program
-    from troth.analysis.semantics.incident import Incident
+    from troth.analysis.semantics.incident import LossIncident
 
 CASES = [
     Case(
@@ -51,6 +53,35 @@ CASES = [
         "given to somebody who calls it",
         good="import asyncio, anyio\nasync def f(): ...\nasync def main(tasks: anyio.abc.TaskGroup):\n    tasks.start_soon(f)\n    await asyncio.gather(*map(f, [1]))\n",
     ),
+    Case(
+        "a method on a line of its own",
+        bad="class Log:\n    async def flush(self): ...\n    async def stop(self):\n        self.flush  # here\n",
+    ),
+    Case(
+        "a property on a line of its own",
+        good="class Log:\n    @property\n    def size(self): ...\n    async def flush(self):\n        self.size\n",
+    ),
+    Case(
+        "a function on a line of its own",
+        bad="async def load(): ...\nasync def main(log):\n    async def flush():\n        await log.write()\n    flush  # here\n    await flush()\n    load  # here\n",
+    ),
+    Case(
+        "a method that a variable holds, on a line of its own",
+        bad="class Log:\n    async def flush(self): ...\nasync def stop(log: Log):\n    flush = log.flush\n    flush  # here\n    await flush()\n",
+    ),
+    Case(
+        "a function that is known to whoever decorates it",
+        good="def create(app):\n    @app.get('/')\n    async def index(): ...\n    index\n    return app\n",
+    ),
+    Case(
+        "a name that can perhaps not be imported, a parameter, a plain function",
+        good="async def has(flush):\n    try:\n        from lib import load\n        load\n    except ImportError:\n        return False\n"
+        "    def show(): ...\n    show\n    flush\n    return True\n",
+    ),
+    Case(
+        "the last line of a cell or of a session",
+        good="async def load(): ...\nload\n",
+    ),
     Case("called", good="async def f(): ...\nasync def main():\n    await f()\n"),
 ]
 
@@ -61,12 +92,14 @@ def check(program: Program) -> Iterator[Finding]:
     for incident in incidents_of(program, "not called"):
         name = incident.site.target_name
         message = f"`{name}` is awaited without being called: `await` raises TypeError here and `{name}` never runs"
-        if incident.detail:
+        if incident.detail == ALONE:
+            message = f"`{name}` stands on a line of its own without being called: `{name}` never runs"
+        elif incident.detail:
             message = f"`{incident.detail}` wants a coroutine and gets the function `{name}`, which was not called: it raises TypeError here and `{name}` never runs"
         yield tell(program, "TR118", "await-without-call", incident, message, fix=_called(program, incident))
 
 
-def _called(program: Program, incident: Incident) -> Fix | None:
+def _called(program: Program, incident: LossIncident) -> Fix | None:
     function = incident.site.target
     position = standing(program, incident.site.function.module.path, incident.at)
     if position is None or not isinstance(function, Function):

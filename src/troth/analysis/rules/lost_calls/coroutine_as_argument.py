@@ -4,6 +4,8 @@ What it finds: a coroutine as an argument of a function whose parameter is annot
 awaits nor keeps it, or which is known not to (`len`, `list`, `int`, …); and one in the place of a function that somebody
 is to call: `Thread(target=work())`, `tasks.add_task(work())`.
 Why it matters: the function works on a coroutine object, and the call never runs.
+How to repair: await it; where a function is wanted, hand over the function and its arguments (`start_soon(work, 1)`), or,
+where that has to be a plain one, `lambda: asyncio.create_task(work(1))`.
 How sure the fix is: sure where the callee is certain; in the place of a function, leaving out the parentheses is likely
 right where there is nothing between them and whoever calls it can await; `start_soon(work(1))` becomes
 `start_soon(work, 1)`, and a collection for `gather` gets its `*`; else none is offered.
@@ -16,10 +18,10 @@ from typing import TYPE_CHECKING
 from troth.analysis.findings import Edit, Fix
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.rules._finding import await_fix, call_text, tell
+from troth.analysis.rules._fixes.advice import function_handed_over
 from troth.analysis.rules._fixes.hand_over_function import handed_over, starred
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.semantics.symbols import Function
-from troth.analysis.semantics.walk.awaitable_states import NEEDS_A_STAR, TAKES_A_FUNCTION
 from troth.analysis.semantics.walk.incident_queries import incidents_of
 
 if TYPE_CHECKING:
@@ -27,9 +29,14 @@ if TYPE_CHECKING:
 
     from troth.analysis.findings import Finding
     from troth.analysis.semantics import Program
-    from troth.analysis.semantics.incident import Incident
+    from troth.analysis.semantics.incident import LossIncident
 
 CASES = [
+    Case(
+        "for `trio.run`, with an argument",
+        bad="import trio\nasync def work(n): ...\ntrio.run(work(1))\n",
+        fixed="import trio\nasync def work(n): ...\ntrio.run(work, 1)\n",
+    ),
     Case(
         "a list of them for `gather`, without a star",
         bad="import asyncio\nasync def f(): ...\nasync def main():\n    await asyncio.gather([f()])  # here\n",
@@ -139,19 +146,21 @@ def check(program: Program) -> Iterator[Finding]:
         if incident.kind == "returned inside":
             incident.detail = "whoever gets the collection of results"
         message = f"`{call}` is given as a coroutine to {incident.detail}: `{incident.site.target_name}` never runs"
-        takes_a_function = incident.detail.endswith(TAKES_A_FUNCTION)
-        if incident.detail == NEEDS_A_STAR:
+        taker = incident.taker
+        if taker is not None and taker.how == "awaits its items":
             fix = starred(program, incident)  # with results inside, it would be refused as well
-        elif takes_a_function:
-            fix = _uncalled(program, incident)
+        elif taker is not None and taker.how == "calls it":
+            fix = _uncalled(program, incident, taker.name)
         else:
             fix = await_fix(program, incident)
-        yield tell(program, "TR108", "coroutine-as-argument", incident, message, fix=fix)
+        finding = tell(program, "TR108", "coroutine-as-argument", incident, message, fix=fix)
+        module = incident.site.function.module
+        yield finding if finding.repair else finding._replace(repair=function_handed_over(module))
 
 
-def _is_handed_on_by_most(program: Program, incident: Incident) -> bool:
+def _is_handed_on_by_most(program: Program, incident: LossIncident) -> bool:
     """Whether it is put into a dict, and in several files nobody awaits it, more than do: who collects them will."""
-    if not incident.detail.endswith(("[…]`", "a dict that is returned")):
+    if incident.taker is None or incident.taker.how not in {"keeps it as an item", "returns it in a dict"}:
         return False
     name = incident.site.callee.rpartition(".")[2]
     awaited, bare = program.judge.sites_of(name)
@@ -162,11 +171,12 @@ def _is_handed_on_by_most(program: Program, incident: Incident) -> bool:
     return bare > awaited and len(files) >= _SEVERAL
 
 
-def _uncalled(program: Program, incident: Incident) -> Fix | None:
+def _uncalled(program: Program, incident: LossIncident, taker: str) -> Fix | None:
     """The function itself, without its parentheses, for somebody who awaits what it gives."""
-    name = incident.detail.split("`")[1]
     knowledge = semantics()
-    wants = set(knowledge.slots[name].wants.values()) if name in knowledge.slots else {knowledge.spawners[name].takes}
+    wants = (
+        set(knowledge.slots[taker].wants.values()) if taker in knowledge.slots else {knowledge.spawners[taker].takes}
+    )
     site = incident.site
     path = site.function.module.path
     source = program.text(path)

@@ -26,7 +26,7 @@ CASES = [
         good="async def f(): ...\nasync def main(flag):\n    x = f()\n    if flag:\n        await x\n    else:\n        await x\n",
     ),
     Case(
-        "made anew", good="async def f(): ...\nasync def main():\n    x = f()\n    await x\n    x = f()\n    await x\n"
+        "made again", good="async def f(): ...\nasync def main():\n    x = f()\n    await x\n    x = f()\n    await x\n"
     ),
 ]
 

@@ -22,6 +22,16 @@ if TYPE_CHECKING:
 
 CASES = [
     Case(
+        "a test whether it is an awaitable of the project's own class",
+        good="from collections.abc import Coroutine\nclass Handle(Coroutine):\n    def close(self): ...\n"
+        "class Bus:\n    def on(self) -> Coroutine: return Handle()\n"
+        "def test_on(bus: Bus):\n    handle = bus.on()\n    assert isinstance(handle, Handle)\n    handle.close()\n",
+    ),
+    Case(
+        "a test whether it is a row",
+        bad="class Row: ...\nasync def load(): ...\nasync def test_load():\n    row = load()  # here\n    assert isinstance(row, Row)\n",
+    ),
+    Case(
         "assigned and forgotten",
         bad="async def load(): ...\nasync def main():\n    data = load()  # here\n",
         fixed="async def load(): ...\nasync def main():\n    data = await load()  # here\n",
@@ -43,6 +53,23 @@ CASES = [
     Case(
         "given to a function that ignores it",
         bad="async def f(): ...\ndef show(x):\n    print(x)\nasync def main():\n    x = f()  # here\n    show(x)\n",
+    ),
+    Case(
+        "items of a map used as results",
+        bad="async def load(key): ...\nasync def main(keys):\n    rows = list(map(load, keys))  # here\n    return [row.name for row in rows]\n",
+        fixed="async def load(key): ...\nasync def main(keys):\n    rows = [await load(item) for item in keys]  # here\n    return [row.name for row in rows]\n",
+    ),
+    Case(
+        "items of a map, gathered",
+        good="import asyncio\nasync def load(key): ...\nasync def main(keys):\n    rows = list(map(load, keys))\n    return await asyncio.gather(*rows)\n",
+    ),
+    Case(
+        "items of a map, awaited in turn",
+        good="async def load(key): ...\nasync def main(keys):\n    for row in map(load, keys):\n        await row\n",
+    ),
+    Case(
+        "items of a map, handed on",
+        good="async def load(key): ...\nasync def main(keys, run):\n    rows = set(map(load, keys))\n    await run(rows)\n",
     ),
     Case("awaited later", good="async def load(): ...\nasync def main():\n    data = load()\n    return await data\n"),
     Case(
@@ -67,6 +94,19 @@ CASES = [
         good="from inspect import isawaitable\nfrom typing import Any, Callable, Coroutine\n"
         "async def main(handler: Callable[..., Coroutine[Any, Any, list]]):\n    result = handler()\n"
         "    if isawaitable(result):\n        result = await result\n    print(result[0])\n",
+    ),
+    Case(
+        "asked for its color in the condition that tests it",
+        good="from inspect import iscoroutine\nfrom typing import Awaitable, Callable\n"
+        "class Loader:\n    def __init__(self, load: Callable[[int], Awaitable[int]]):\n        self.load = load\n"
+        "async def main(loader: Loader):\n    work = loader.load(1)\n    if not work or not iscoroutine(work):\n"
+        "        raise TypeError(f'no coroutine: {work}')\n    return await work\n"
+        "async def other(loader: Loader):\n    work = loader.load(1)\n    if work and iscoroutine(work):\n        return await work\n",
+    ),
+    Case(
+        "cast to what it really is, against its interface",
+        good="from typing import AsyncIterator, Protocol, cast\nclass Service(Protocol):\n    async def watch(self, key) -> int: ...\n"
+        "async def main(service: Service):\n    call = cast(AsyncIterator[int], service.watch(1))\n    async for event in call:\n        print(event)\n",
     ),
     Case("deleted", good="async def f(): ...\nasync def main():\n    job = f()\n    del job\n"),
 ]

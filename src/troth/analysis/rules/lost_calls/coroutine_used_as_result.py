@@ -68,6 +68,11 @@ CASES = [
         "async for",
         bad="async def pages(): ...\nasync def main():\n    async for p in pages():  # here\n        print(p)\n",
     ),
+    Case(
+        "made a generator by a decorator",
+        good="from async_generator import async_generator, yield_\n@async_generator\nasync def pages():\n    await yield_(1)\n"
+        "async def main():\n    async for p in pages():\n        print(p)\n",
+    ),
     Case("awaited", good="async def load(): ...\nasync def main():\n    return (await load()).name\n"),
     Case("a method of coroutines", good="async def load(): ...\ndef main():\n    load().close()\n"),
 ]

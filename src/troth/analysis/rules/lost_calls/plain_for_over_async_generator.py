@@ -22,9 +22,19 @@ if TYPE_CHECKING:
 
     from troth.analysis.findings import Finding
     from troth.analysis.semantics import Program
-    from troth.analysis.semantics.incident import Incident
+    from troth.analysis.semantics.incident import LossIncident
 
 CASES = [
+    Case(
+        "an answer that is streamed",
+        bad="from openai import AsyncOpenAI\nclient = AsyncOpenAI()\nasync def main():\n    answer = await client.chat.completions.create(model='m', messages=[], stream=True)\n    for chunk in answer:  # here\n        print(chunk)\n",
+        fixed="from openai import AsyncOpenAI\nclient = AsyncOpenAI()\nasync def main():\n    answer = await client.chat.completions.create(model='m', messages=[], stream=True)\n    async for chunk in answer:  # here\n        print(chunk)\n",
+    ),
+    Case(
+        "an answer that is perhaps streamed",
+        good="from openai import AsyncOpenAI\nclient = AsyncOpenAI()\nasync def main():\n    answer = await client.chat.completions.create(model='m', messages=[])\n    for choice in answer.choices:\n        print(choice)\n"
+        "async def either(streams):\n    answer = await client.chat.completions.create(model='m', messages=[], stream=streams)\n    for part in answer:\n        print(part)\n",
+    ),
     Case(
         "for",
         bad="async def pages():\n    yield 1\nasync def main():\n    for p in pages():  # here\n        print(p)\n",
@@ -138,7 +148,7 @@ def check(program: Program) -> Iterator[Finding]:
         yield tell(program, "TR116", "plain-for-over-async-generator", incident, message, fix=fix)
 
 
-def _as_list(program: Program, incident: Incident) -> Fix | None:
+def _as_list(program: Program, incident: LossIncident) -> Fix | None:
     """`sum([await f(n) for n in rows])`: a list is made before anybody loops over it."""
     path = incident.site.function.module.path
     source = program.text(path)

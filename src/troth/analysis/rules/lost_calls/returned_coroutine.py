@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 from troth.analysis.facts.names import last_name
 from troth.analysis.facts.nodes import of_kind
+from troth.analysis.project.test_files import is_test
 from troth.analysis.rules._finding import await_fix, call_text, tell
 from troth.analysis.rules._fixes.awaited_results import is_result_awaited
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.semantics.infer.never_awaitable import mentions_awaitable
 from troth.analysis.semantics.resolve.references import mentioned
-from troth.analysis.semantics.resolve.test_files import is_test
 from troth.analysis.semantics.symbols import Function
 from troth.analysis.semantics.values import FunctionValue, members_of
 from troth.analysis.semantics.walk.incident_queries import incidents_of, returned_on_purpose
@@ -88,6 +88,34 @@ CASES = [
         "async def main(xs):\n    return await asyncio.gather(*[await start(x) for x in xs])\n",
     ),
     Case(
+        "gathered by its callers, from a list",
+        good="import asyncio\nasync def load(x): ...\nasync def start(x):\n    return load(x)\n"
+        "async def main(x):\n    pending = []\n    call = await start(x)\n    pending.append(call)\n    return await asyncio.gather(*pending)\n",
+    ),
+    Case(
+        "kept by its callers in a list of results",
+        bad="import asyncio\nasync def load(x): ...\nasync def start(x):\n    return load(x)  # here\n"
+        "async def main(x):\n    rows = []\n    row = await start(x)\n    rows.append(row)\n    return rows\n",
+    ),
+    Case(
+        "handed along a chain whose links await what they are given",
+        good="async def resolve(x): ...\nasync def reject(x): ...\n"
+        "def first(source):\n    async def link(frame):\n        if not frame:\n            return reject(frame)\n        return resolve(await source.read(frame))\n    return link\n"
+        "def then(key):\n    async def link(args):\n        row = await args\n        if key not in row:\n            return reject(row)\n        return resolve(row[key])\n    return link\n",
+    ),
+    Case(
+        "beside a chain that awaits results",
+        bad="async def resolve(x): ...\n"
+        "def then(key):\n    async def link(args):\n        row = await args\n        return await resolve(row[key])\n    return link\n"
+        "async def main(x) -> dict:\n    return resolve(x)  # here\n",
+    ),
+    Case(
+        "by a wrapper that asks outside which color it is",
+        good="import inspect\ndef paid(func):\n    is_async = inspect.iscoroutinefunction(func)\n"
+        "    async def wrapper(*args):\n        await check()\n        if is_async:\n            return await func(*args)\n        return func(*args)\n    return wrapper\n"
+        "async def check(): ...\n@paid\nasync def one(): ...\n@paid\nasync def two(): ...\n",
+    ),
+    Case(
         "awaited twice by its callers",
         good="async def load(): ...\nasync def start():\n    return load()\nasync def main():\n    return await (await start())\n",
     ),
@@ -116,6 +144,11 @@ def _is_staged(site: Site) -> bool:
     """`async def inner(): …` and `return inner()` in a test: a callback in two stages, as some libraries want it."""
     is_inner = isinstance(site.target, Function) and site.target.parent is site.function
     return is_inner and is_test(site.function.module.path)
+
+
+def _is_handed_out(program: Program, function: Function) -> bool:
+    """Whether a plain function within another is given away by name: whoever calls it may ask what it gets."""
+    return not function.is_async and function.parent is not None and bool(mentioned(program, {function.name}))
 
 
 def _is_awaited_once(program: Program, site: Site) -> bool:
@@ -156,13 +189,13 @@ def check(program: Program) -> Iterator[Finding]:
         verdict = returned_on_purpose(program, incident)
         if verdict == "on purpose" or _is_staged(incident.site):
             continue
-        if is_result_awaited(program, incident.site.function):
+        if is_result_awaited(program, incident.site.function) or _is_link(program, incident.site):
             continue
         if verdict == "perhaps" and (incident.site.target is None or _is_taken_for_a_future(program, incident.site)):
             continue
         if _starts_by_itself(incident.site) and (verdict == "perhaps" or incident.site.function.facts.returns is None):
             continue
-        if verdict == "perhaps":
+        if verdict == "perhaps" or _is_handed_out(program, incident.site.function):
             incident.sure = False
         fix = await_fix(program, incident)
         if fix is not None and fix.safety == "likely" and fix.is_resolved and _is_awaited_once(program, incident.site):
@@ -181,3 +214,28 @@ def check(program: Program) -> Iterator[Finding]:
             f"gets a coroutine, and `{incident.site.target_name}` never runs"
         )
         yield tell(program, "TR109", "returned-coroutine", incident, message, fix=fix)
+
+
+def _is_link(program: Program, site: Site) -> bool:
+    """Whether promises are handed along a chain: this function, or another that returns the same, awaits what it is given."""
+    if _takes_promises(site.function):
+        return True
+    target = site.target
+    if not isinstance(target, Function):
+        return False
+    links = program.calling.functions_naming({target.name})
+    return any(_takes_promises(link) and _returns_call_of(link, target.name) for link in links)
+
+
+def _returns_call_of(function: Function, name: str) -> bool:
+    return any(
+        returned[1] is not None and returned[1][0] == "call" and last_name(returned[1][1]) == name
+        for returned in of_kind(function.body(), "return")
+    )
+
+
+def _takes_promises(function: Function) -> bool:
+    """Whether a function within another awaits what it is given."""
+    return function.parent is not None and any(
+        awaited[1][0] == "name" and awaited[1][1] in function.params for awaited in of_kind(function.body(), "await")
+    )

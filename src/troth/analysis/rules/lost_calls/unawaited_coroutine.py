@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 
 CASES = [
     Case(
+        "a mock, whatever its annotation says",
+        good="from unittest.mock import Mock\nclass Client:\n    async def fetch(self): ...\ndef test():\n    client: Client = Mock()\n"
+        "    client.fetch.return_value = 3\n    client.fetch()\n    assert client.fetch() == 3\n",
+    ),
+    Case(
         "what a fixture of the same file gives",
         bad="import pytest\nasync def put(path): ...\n@pytest.fixture\ndef add():\n    async def inner(path):\n        await put(path)\n    return inner\n"
         "@pytest.fixture\ndef create(add):\n    async def inner(path):\n        add(path)  # here\n        return path\n    return inner\n",
@@ -70,7 +75,13 @@ CASES = [
     ),
     Case(
         "an object that can be awaited but need not be",
-        good="class Job:\n    def __await__(self):\n        yield\ndef start():\n    return Job()\nasync def main():\n    start()\n",
+        good="class Job:\n    def __init__(self):\n        self.begin()\n    def __await__(self):\n        yield\n    def begin(self): ...\n"
+        "def start():\n    return Job()\nasync def main():\n    start()\n",
+    ),
+    Case(
+        "an object that does nothing until it is awaited",
+        bad="class Job:\n    def __init__(self, name):\n        self.name = name\n    def __await__(self):\n        yield\n"
+        "def start():\n    return Job('a')\nasync def main():\n    start()  # here\n",
     ),
     Case(
         "a decorator that hands the function to somebody else, with and without arguments",
@@ -95,6 +106,14 @@ CASES = [
         "    return known.register(name)\n@register('x')\nasync def load(): ...\nasync def main():\n    load()  # here\n",
     ),
     Case(
+        "a decorator that says only that a function comes back",
+        good="from functools import wraps\nfrom typing import Any, Callable\nfrom lib import finish\n"
+        "def ended(function: Callable) -> Callable:\n    def run(*args):\n        return finish(function, *args)\n    return run\n"
+        "def tested(timeout: float = 1) -> 'Callable[[Callable[..., Any]], Callable[..., Any]]':\n    def decorate(function):\n"
+        "        @wraps(function)\n        def run(*args):\n            return finish(function, timeout, *args)\n        return run\n    return decorate\n"
+        "@ended\nasync def load(): ...\n@tested()\nasync def save(): ...\ndef main():\n    load()\n    save()\n",
+    ),
+    Case(
         "generators that a framework calls coroutines",
         good="from tornado import gen\n@gen.coroutine\ndef load():\n    yield\ndef main():\n    load()\n",
     ),
@@ -113,6 +132,27 @@ CASES = [
         good="import pytest\ndef inside(function):\n    if function is None:\n        raise RuntimeError\n"
         "    async def wrapper(): ...\n    return wrapper\n"
         "def test_inside():\n    with pytest.raises(RuntimeError):\n        inside(None)()\n",
+    ),
+    Case(
+        "arguments that do not fit, which is what the test expects",
+        good="import pytest\nasync def wait(seconds, *, loud=False): ...\nasync def test_wait():\n"
+        "    with pytest.raises(TypeError):\n        wait()\n    with pytest.raises(TypeError):\n        wait(1, 2)\n"
+        "    with pytest.raises(TypeError):\n        wait(1, seconds=2)\n    with pytest.raises(TypeError):\n        wait(1, quiet=True)\n",
+    ),
+    Case(
+        "arguments that fit, where a test expects that they do not",
+        bad="import pytest\nasync def wait(seconds, *, loud=False): ...\nasync def test_wait():\n"
+        "    with pytest.raises(TypeError):\n        wait(1, loud=True)  # here\n",
+    ),
+    Case(
+        "a plain call where awaiting it raised TypeError, because another version is plain",
+        good="from aiohttp import ClientSession\nasync def main(session: ClientSession):\n    try:\n        await session.close()\n"
+        "    except TypeError:\n        session.close()\n",
+    ),
+    Case(
+        "a second try without its await",
+        bad="async def notify(): ...\nasync def main():\n    try:\n        await notify()\n    except OSError:\n        notify()  # here\n",
+        fixed="async def notify(): ...\nasync def main():\n    try:\n        await notify()\n    except OSError:\n        await notify()  # here\n",
     ),
     Case(
         "an async function that is expected to raise",

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from troth.analysis.facts.model import FileFacts
     from troth.analysis.findings import Finding, Safety
-    from troth.analysis.rules.migrate._library_uses import LibraryFile, Use
+    from troth.analysis.rules.migrate._library_uses import LibraryFile, LibraryUse
     from troth.analysis.semantics import Program
 
 _NAME = "asgiref.sync.async_to_sync"
@@ -68,12 +68,12 @@ def check(program: Program) -> Iterator[Finding]:
             yield _finding(program, file, use, None if _has_options(use) else fix)
 
 
-def _has_options(use: Use) -> bool:
+def _has_options(use: LibraryUse) -> bool:
     call = use.call
     return call is not None and (len(call.args) != 1 or bool(call.keywords) or isinstance(call.args[0], ast.Starred))
 
 
-def _fix(program: Program, file: LibraryFile, uses: list[Use]) -> Fix | None:
+def _fix(program: Program, file: LibraryFile, uses: list[LibraryUse]) -> Fix | None:
     imports = file.bridge_instead(uses) if uses else None
     if imports is None:
         return None
@@ -81,7 +81,7 @@ def _fix(program: Program, file: LibraryFile, uses: list[Use]) -> Fix | None:
     return Fix("use `bridge.sync`", safety, (*imports, *(file.replaced(use.node, "bridge.sync") for use in uses)))
 
 
-def _finding(program: Program, file: LibraryFile, use: Use, fix: Fix | None) -> Finding:
+def _finding(program: Program, file: LibraryFile, use: LibraryUse, fix: Fix | None) -> Finding:
     if _has_options(use):
         message = "`async_to_sync` has options here, and `bridge.sync` chooses the loop itself: decide by hand"
     elif program.said("threads of asgiref"):

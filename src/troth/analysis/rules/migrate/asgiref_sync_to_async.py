@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from troth.analysis.findings import Edit, Finding, Safety
-    from troth.analysis.rules.migrate._library_uses import LibraryFile, Use
+    from troth.analysis.rules.migrate._library_uses import LibraryFile, LibraryUse
     from troth.analysis.semantics import Program
 
 _NAME = "asgiref.sync.sync_to_async"
@@ -82,7 +82,7 @@ def check(program: Program) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def _safety(use: Use, *, beside_django: bool) -> Safety | None:
+def _safety(use: LibraryUse, *, beside_django: bool) -> Safety | None:
     """How sure it is that any thread will do; None where the bridge cannot take its place."""
     if not _has_counterpart(use):
         return None
@@ -92,7 +92,7 @@ def _safety(use: Use, *, beside_django: bool) -> Safety | None:
     return None if beside_django else "likely"
 
 
-def _has_counterpart(use: Use) -> bool:
+def _has_counterpart(use: LibraryUse) -> bool:
     """Whether nothing is given but a function and, in so many words, whether it belongs to one thread."""
     if use.call is None:
         return True
@@ -103,7 +103,7 @@ def _has_counterpart(use: Use) -> bool:
     )
 
 
-def _message(use: Use, safety: Safety | None) -> str:
+def _message(use: LibraryUse, safety: Safety | None) -> str:
     if safety == "sure":
         return "`sync_to_async` can be `bridge.aio`"
     if safety == "likely":
@@ -119,12 +119,12 @@ def _message(use: Use, safety: Safety | None) -> str:
     )
 
 
-def _fix(file: LibraryFile, uses: list[Use], safety: Safety) -> Fix | None:
+def _fix(file: LibraryFile, uses: list[LibraryUse], safety: Safety) -> Fix | None:
     imports = file.bridge_instead(uses) if uses else None
     return None if imports is None else Fix("use `bridge.aio`", safety, (*imports, *(_edit(file, use) for use in uses)))
 
 
-def _edit(file: LibraryFile, use: Use) -> Edit:
+def _edit(file: LibraryFile, use: LibraryUse) -> Edit:
     """`bridge.aio` in its place, without `thread_sensitive`."""
     call = use.call
     if call is None or not call.keywords:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from troth.analysis.facts.model import FileFacts
     from troth.analysis.findings import Finding, Safety
-    from troth.analysis.rules.migrate._library_uses import LibraryFile, Use
+    from troth.analysis.rules.migrate._library_uses import LibraryFile, LibraryUse
     from troth.analysis.semantics import Program
     from troth.analysis.semantics.infer.call_graph import Call
 
@@ -104,7 +104,7 @@ def _patches(program: Program, file: LibraryFile, library: str, *, needing: bool
             yield _patch(program, file, use, needing=needing, is_last=len(uses) == 1)
 
 
-def _patch(program: Program, file: LibraryFile, use: Use, *, needing: bool, is_last: bool) -> Finding:
+def _patch(program: Program, file: LibraryFile, use: LibraryUse, *, needing: bool, is_last: bool) -> Finding:
     statement = None if use.call is None else file.parent(use.call)
     removal = file.removed(statement) if isinstance(statement, ast.Expr) else None
     imported = file.removed(use.statement) if is_last and len(use.statement.names) == 1 else None

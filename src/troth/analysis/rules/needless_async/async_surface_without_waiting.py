@@ -15,19 +15,23 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.fields import ATTR_BASE, ATTR_NAME, CALL_FUNC, KIND, NAME_ID, VALUE
 from troth.analysis.facts.names import last_name
 from troth.analysis.findings import Finding, Reason, Span
+from troth.analysis.project.test_files import is_test
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.semantics.queries.needless_async import of_surfaces
-from troth.analysis.semantics.resolve.test_files import is_test
 from troth.analysis.semantics.symbols import Class
 
 if TYPE_CHECKING:
+    from troth.analysis.facts.model import Node
     from troth.analysis.semantics import Program
     from troth.analysis.semantics.queries.needless_async import Needless
+    from troth.analysis.semantics.symbols import Function
 
 _MOST = 10  # calls that await for each that does not
 _FEWEST = 2
+_LOGGING = frozenset({"debug", "info", "warning", "error", "log"})
 # One that stands in for something that waits has the color of that.
 _STAND_IN = re.compile(r"^_*(?:Fake|Mock|Stub|Dummy|Null|No_?[Oo]p|InMemory|Memory)|(?:Fake|Mock|Stub|Dummy)$")
 
@@ -83,6 +87,20 @@ CASES = [
         + "    async def join(self, m):\n        self.members.append(m)\n    async def leave(self, m):\n        await m.bye()\n"
         + _USE,
     ),
+    Case(
+        "one that stands in for another, which waits",
+        good=_CLASS
+        + "    async def join(self, m):\n        self.members.append(m)\n    async def leave(self, m):\n        self.members.remove(m)\n"
+        + "class Remote:\n    async def join(self, m):\n        await m.hello()\n    async def leave(self, m):\n        await m.bye()\n"
+        + _USE,
+    ),
+    Case(
+        "answers that those who derive from it give",
+        good="import logging\n_LOG = logging.getLogger(__name__)\nclass Player:\n"
+        '    async def browse(self, options):\n        """Browse."""\n        _LOG.warning(\'not supported: %s\', options)\n        return Status.NOT_IMPLEMENTED\n'
+        "    async def search(self, options):\n        return None\n"
+        "async def main(player: Player):\n    await player.browse(1)\n    await player.search(2)\n",
+    ),
     Case("wholly plain", good="class Session:\n    def join(self, m): ...\ndef main(s: Session):\n    s.join(1)\n"),
 ]
 
@@ -98,7 +116,7 @@ def check(program: Program) -> Iterator[Finding]:
         methods = [cls.module.function(index) for indexes in cls.methods.values() for index in indexes]
         is_async = [method for method in methods if method.is_async and not method.name.startswith("__")]
         public = [candidate for candidate in found if not candidate.function.name.startswith("_")]
-        if _is_asked_for(program, cls, found):
+        if _is_asked_for(program, cls, found) or _stands_in(program, cls, [c.function for c in public]):
             continue
         if len(public) < _FEWEST or {candidate.function for candidate in found} != set(is_async):
             continue
@@ -106,12 +124,13 @@ def check(program: Program) -> Iterator[Finding]:
         calls = sum(len(candidate.awaited) for candidate in found)
         path, line = cls.place
         names = ", ".join(f"`{candidate.function.name}`" for candidate in found)
-        side = f"its {len(plain)} plain methods are the consistent side" if plain else "nothing in it needs to be async"
+        side = f"{_side(len(plain))} the consistent side" if plain else "nothing in it needs to be async"
+        gain = "1 await would go" if calls == 1 else f"{calls} awaits would go"
         yield Finding(
             "TR302",
             "async-surface-without-waiting",
             Span(path, line, 1, line, 1 + len("class")),
-            f"none of the async methods of `{cls.name}` ever waits ({names}): {side}; {calls} awaits would go",
+            f"none of the async methods of `{cls.name}` ever waits ({names}): {side}; {gain}",
             "likely",
             tuple(Reason(f"`{method.function.qualname}` never waits", *method.function.place) for method in found[:6]),
             None,
@@ -135,5 +154,51 @@ def _is_asked_for(program: Program, cls: Class, found: list[Needless]) -> bool:
     """Whether a base has such methods, and tells their color, or the class is itself a base for others to fill."""
     if any(last_name(base) in {"ABC", "Protocol"} for base in cls.facts.bases):
         return True
+    if all(_only_answers(candidate.function) for candidate in found):
+        return True  # "not supported": those who derive from it say what it does
     above = [ancestor for ancestor in program.classes.order(cls)[1:] if isinstance(ancestor, Class)]
     return any(candidate.function.name in base.methods for candidate in found for base in above)
+
+
+def _only_answers(method: Function) -> bool:
+    """Whether a method at most logs and gives the same answer to everybody."""
+    return all(
+        statement[0] == "pass"
+        or (statement[KIND] == "expr" and (statement[VALUE][KIND] == "const" or _is_log(statement[VALUE])))
+        or (statement[KIND] == "return" and (statement[VALUE] is None or _is_constant(statement[VALUE])))
+        for statement in method.body()
+    )
+
+
+def _is_constant(node: Node) -> bool:
+    """`None`, `"text"` or `Status.NOT_IMPLEMENTED`."""
+    if node[KIND] == "attr":
+        return bool(node[ATTR_BASE][KIND] == "name" and node[ATTR_BASE][NAME_ID][:1].isupper())
+    return bool(node[KIND] == "const")
+
+
+def _is_log(node: Node) -> bool:
+    return bool(node[KIND] == "call" and node[CALL_FUNC][KIND] == "attr" and node[CALL_FUNC][ATTR_NAME] in _LOGGING)
+
+
+def _side(count: int) -> str:
+    return "its one plain method is" if count == 1 else f"its {count} plain methods are"
+
+
+def _stands_in(program: Program, cls: Class, methods: list[Function]) -> bool:
+    """Whether another class has all of these methods in async and waits in one: whoever takes both awaits both."""
+    owners = [
+        {
+            other.owner
+            for other in program.calling.functions_named(method.name)
+            if other.is_async and other.owner is not None
+        }
+        for method in methods
+    ]
+    twins = set[Class]().union(*owners).intersection(*owners) - {cls}
+    return any(
+        other.module.function(index).facts.awaited
+        for other in twins
+        for method in methods
+        for index in other.methods[method.name]
+    )

@@ -16,12 +16,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from troth.analysis.findings import Finding, Reason
+from troth.analysis.project.test_files import is_test
 from troth.analysis.rules._finding import span
 from troth.analysis.rules._fixes.make_sync import dispatch_fix
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.semantics.queries.dispatch import dispatchers_in, dispatchers_of
 from troth.analysis.semantics.queries.needless_async import pulled
-from troth.analysis.semantics.resolve.test_files import is_test
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import At

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.names import dotted
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.rules._finding import tell_at
 from troth.analysis.rules.registry import Case, rule
@@ -49,6 +50,11 @@ CASES = [
         bad="class Store:\n    @property\n    def size(self):\n        return 1\n    @size.setter\n    async def size(self, n):  # here\n        await self.resize(n)\n",
     ),
     Case(
+        "a setter of what is no property of Python's own",
+        good="from dbus import dbus_property\nclass Service:\n    @dbus_property()\n    def size(self):\n        return 1\n"
+        "    @size.setter\n    async def size(self, n):\n        self.n = n\n",
+    ),
+    Case(
         "a plain `__anext__`",
         bad="class Pages:\n    def __aiter__(self):\n        return self\n    def __anext__(self):  # here\n        return 1\nasync def main():\n    async for page in Pages(): ...\n",
     ),
@@ -59,6 +65,11 @@ CASES = [
     Case(
         "a class that users have through another one",
         good="import wrapping\nclass _Dict:\n    async def __setitem__(self, key, value):\n        await self.put(key, value)\nDict = wrapping.plain(_Dict)\n",
+    ),
+    Case(
+        "what Python 3.5 asked for, beside what it asks for since",
+        good="import sys\nclass Pages:\n    if sys.version_info < (3, 5, 2):\n        async def __aiter__(self):\n            return self\n"
+        "    else:\n        def __aiter__(self):\n            return self\n    async def __anext__(self):\n        return 1\n",
     ),
     Case("a callable object", good="class Store:\n    async def __call__(self): ...\n"),
     Case("an async generator", good="class Pages:\n    async def __aiter__(self):\n        yield 1\n"),
@@ -120,6 +131,9 @@ _LOSING = frozenset(
         "__set_name__",
     ]
 )
+_PROPERTIES = frozenset(
+    [("name", "property"), ("name", "cached_property"), ("attr", ("name", "functools"), "cached_property")]
+)
 _AWAITED = frozenset({"__aenter__", "__aexit__", "__anext__"})
 
 
@@ -140,11 +154,24 @@ def check(program: Program) -> Iterator[Finding]:
                     is_its_own = all(is_harmless(program, function, decorator) for decorator in facts.decorators)
                     if is_its_own and not _is_wrapped(program, function):
                         yield from _async(program, function)
-                elif facts.decorators and function.decorated_with("setter", "deleter"):
+                elif facts.decorators and _changes_a_property(function):
                     yield _told(program, function, "Python runs a setter and never awaits it, so the coroutine is lost")
             elif facts.name in _AWAITED and has_async and gives_no_promise(program, function):
                 line = f"Python awaits what `{facts.name}` returns, and a plain result cannot be awaited: it raises TypeError"
                 yield _told(program, function, line, fix=False)
+
+
+def _changes_a_property(function: Function) -> bool:
+    """`@size.setter`, where `size` is a property of Python's own; what a library calls one may await its setters."""
+    names = set()
+    for decorator in function.facts.decorators:
+        name, _, last = dotted(decorator).rpartition(".")
+        if last in {"setter", "deleter"}:
+            names.add(name)
+    return any(
+        facts.name in names and facts.owner == function.facts.owner and _PROPERTIES & {*facts.decorators}
+        for facts in function.module.facts.functions
+    )
 
 
 def _is_wrapped(program: Program, function: Function) -> bool:
@@ -174,6 +201,11 @@ def _async(program: Program, function: Function) -> Iterator[Finding]:
                 program, function, "a plain `for` cannot loop over an async generator: it raises TypeError", fix=False
             )
         return
+    if function.name == "__aiter__" and any(
+        facts.name == "__aiter__" and facts.owner == function.facts.owner and not facts.flags & 1
+        for facts in function.module.facts.functions
+    ):
+        return  # Python 3.5.1 awaited it; the class has one for each
     if function.name in {"__init__", "__post_init__"} and _is_awaited_by_its_class(program, function):
         return
     if function.name in _LOSING:

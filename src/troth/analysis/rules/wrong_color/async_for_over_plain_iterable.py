@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.fields import CALL_FUNC, KIND, VALUE
+from troth.analysis.facts.names import callee_text
 from troth.analysis.findings import Edit, Finding, Fix
 from troth.analysis.rules._finding import tell_at
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.semantics.infer.call_results import callee_text
 from troth.analysis.semantics.queries.refused_operands import Refusal, refused
 
 if TYPE_CHECKING:
@@ -103,11 +104,11 @@ def check(program: Program) -> Iterator[Finding]:
 
 
 def _named(node: Node) -> str:
-    if node[0] == "await" and node[1][0] == "call":
-        return f"`await {callee_text(node[1][1])}(…)`"
-    if node[0] == "call":
-        return f"`{callee_text(node[1])}(…)`"
-    return f"`{callee_text(node)}`" if node[0] in {"name", "attr"} else ""
+    if node[KIND] == "await" and node[VALUE][KIND] == "call":
+        return f"`await {callee_text(node[VALUE][CALL_FUNC])}(…)`"
+    if node[KIND] == "call":
+        return f"`{callee_text(node[CALL_FUNC])}(…)`"
+    return f"`{callee_text(node)}`" if node[KIND] in {"name", "attr"} else ""
 
 
 def _is_statement(program: Program, refusal: Refusal) -> bool:

@@ -8,7 +8,7 @@ Why it matters: the call makes a coroutine and throws it away, so the function n
 comes from the garbage collector, if at all.
 How to repair: give it a plain function that starts the coroutine: `lambda: asyncio.create_task(work())` on the loop's own
 thread, `lambda: asyncio.run(work())` in a thread or a command.
-How sure the fix is: none is offered; which loop shall run it is for the author to say.
+How sure the fix is: none is offered; the author has to say which loop runs it.
 """
 
 from __future__ import annotations
@@ -17,12 +17,28 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.fields import (
+    AT,
+    ATTR_BASE,
+    ATTR_NAME,
+    CALL_ARGS,
+    CALL_FUNC,
+    CALL_KEYWORDS,
+    KIND,
+    LAMBDA_BODY,
+    VALUE,
+)
 from troth.analysis.facts.model import speaks_of
 from troth.analysis.facts.names import dotted, last_name
 from troth.analysis.facts.nodes import of_kind, walk
 from troth.analysis.findings import Finding, Reason
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.rules._finding import tell_at
+from troth.analysis.rules._fixes.advice import (
+    command_run_by_hand,
+    coroutine_awaited_itself,
+    plain_function_that_starts,
+)
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.semantics.infer.call_graph import names_of
 from troth.analysis.semantics.infer.never_awaitable import is_harmless
@@ -218,7 +234,24 @@ _PASSING = frozenset(
     {"option", "argument", "pass_context", "pass_obj", "version_option", "hybrid_property", "hybrid_method"}
 )
 _MAPPING = frozenset({"builtins.map", "itertools.starmap"})
-_TAKING_RESULTS = frozenset({"sum", "any", "all", "sorted", "min", "max", "set", "dict", "join", "Counter"})
+_TAKING_RESULTS = frozenset({"sum", "any", "all", "sorted", "min", "max", "join", "Counter"})
+
+
+_FACTORIES = frozenset({"dataclasses.field", "pydantic.Field", "pydantic.fields.Field", "attrs.field", "attr.ib"})
+_OF_A_FACTORY = "an object is made without waiting: give it a plain function, or await the value first and pass it to the constructor"
+_OF_A_MODEL = (
+    "a model is made without waiting: make this a plain `def`, and await what it needs before the model is made, or in a "
+    "method that is called afterwards"
+)
+_OF_FRAMEWORKS = {  # by what the decorator's full name starts with
+    "pydantic.": _OF_A_MODEL,
+    "sqlalchemy.": _OF_A_MODEL,
+    "slack_bolt.": "make the app an `AsyncApp` of `slack_bolt.async_app`, which awaits its listeners",
+    "apscheduler.": "make the scheduler an `AsyncIOScheduler`, which awaits its jobs",
+    "django.db.transaction": (
+        "move what has to be atomic into a plain function under this decorator, and await `sync_to_async` of it"
+    ),
+}
 
 
 @rule("TR402", "async-function-in-sync-slot", cases=CASES)
@@ -261,10 +294,14 @@ def _gives_an_async_one(program: Program, function: Function, names: frozenset[s
     """Whether a callee of these names is given a lambda that calls, or something called like an async function."""
     colors = program.counts.colors
     for node in of_kind(function.body(), "call"):
-        if last_name(node[1]) in names:
-            for argument in (*node[2], *(value for _, value in node[3])):
-                target = argument[2][1] if argument[0] == "lambda" and argument[2][0] == "call" else argument
-                if target[0] in {"name", "attr"} and colors(last_name(target))[0] > 0:
+        if last_name(node[CALL_FUNC]) in names:
+            for argument in (*node[CALL_ARGS], *(value for _, value in node[CALL_KEYWORDS])):
+                target = (
+                    argument[LAMBDA_BODY][CALL_FUNC]
+                    if argument[KIND] == "lambda" and argument[LAMBDA_BODY][KIND] == "call"
+                    else argument
+                )
+                if target[KIND] in {"name", "attr"} and colors(last_name(target))[0] > 0:
                     return True
     return False
 
@@ -277,7 +314,7 @@ def _own_slot(program: Program, call: Call) -> Iterator[Finding]:
     function, shift = target
     if function.owner is not None and not shift and not function.decorated_with("staticmethod"):
         return  # borrowed from another class: which argument goes where is left open
-    places = [param[0] for param in function.facts.params if param[3] in {"", "/"}]
+    places = function.facts.positional
     for slot, node, value in arguments_of(call):
         position = int(slot) + shift if slot.isdigit() else -1
         name = places[position] if 0 <= position < len(places) else slot
@@ -335,10 +372,10 @@ def _may_hand_over(program: Program, function: Function) -> bool:
     """Whether a call of such a name is given a lambda, or something called like an async function."""
     names = _names()
     for node in of_kind(function.body(), "call"):
-        if last_name(node[1]) in names:
-            arguments = [*node[2], *(value for _, value in node[3])]
+        if last_name(node[CALL_FUNC]) in names:
+            arguments = [*node[CALL_ARGS], *(value for _, value in node[CALL_KEYWORDS])]
             if any(_could_be_async(program, argument) for argument in arguments) and (
-                program.has_walked(function) or _may_be_slot(program, function, node[1])
+                program.has_walked(function) or _may_be_slot(program, function, node[CALL_FUNC])
             ):
                 return True
     return False
@@ -352,12 +389,12 @@ def _may_be_slot(program: Program, function: Function, callee: Node) -> bool:
 
 
 def _could_be_async(program: Program, node: Node) -> bool:
-    if node[0] == "lambda":
+    if node[KIND] == "lambda":
         return True
-    if node[0] == "call":
-        return any(_could_be_async(program, argument) for argument in node[2])  # `partial(work, 1)`
+    if node[KIND] == "call":
+        return any(_could_be_async(program, argument) for argument in node[CALL_ARGS])  # `partial(work, 1)`
     name = last_name(node)
-    return bool(name) and (program.counts.colors(name)[0] > 0 or node[0] == "name")
+    return bool(name) and (program.counts.colors(name)[0] > 0 or node[KIND] == "name")
 
 
 def _judge(program: Program, call: Call) -> Iterator[Finding]:
@@ -405,10 +442,11 @@ def _is_taken_for_results(program: Program, call: Call) -> bool:
 def _is_awaited_after_all(call: Call) -> bool:
     """`create_task(await to_thread(work))`, `await (await to_thread(work))`: the result is taken for a coroutine."""
     for node in walk(call.caller.body()):
-        arguments = node[2] if node[0] == "call" and looks_like_keeper(last_name(node[1])) else ()
-        arguments = node[1:2] if node[0] == "await" else arguments
+        arguments = node[CALL_ARGS] if node[KIND] == "call" and looks_like_keeper(last_name(node[CALL_FUNC])) else ()
+        arguments = node[1:2] if node[KIND] == "await" else arguments
         if any(
-            argument[0] == "await" and argument[1][0] == "call" and argument[1][-1] == call.at for argument in arguments
+            argument[KIND] == "await" and argument[VALUE][KIND] == "call" and argument[VALUE][AT] == call.at
+            for argument in arguments
         ):
             return True
     return False
@@ -426,32 +464,38 @@ def _told(
 ) -> Finding:
     function = definition_of(value)
     name = last_name(node) or (function.name if function else "the function")
-    phrase = "the lambda" if node[0] == "lambda" else f"`{name}`"
+    phrase = "the lambda" if node[KIND] == "lambda" else f"`{name}`"
     if function is not None:
-        why = Reason(f"`{function.qualname}` is `async def`", *function.place)
+        made = "`async def`" if function.is_async else "a plain `def` that gives a coroutine"
+        why = Reason(f"`{function.qualname}` is {made}", *function.place)
     else:
         why = Reason(f"{phrase} gives a coroutine when it is called", call.caller.module.path, call.at[0])
     reasons = (why, dropped or Reason(f"`{slot}` calls what it is given and never awaits"))
     message = f"`{call.text}(…)` calls {phrase} and throws away the coroutine it gets, so its body never runs"
     if dropped is not None and not sure:
         message = f"`{call.text}(…)` keeps {phrase} and later throws away the coroutine it gets, so its body never runs"
-    return tell_at(
+    finding = tell_at(
         program, "TR402", "async-function-in-sync-slot", call.caller, call.at, message,
         sure=sure and function is not None, reasons=reasons, subject=name,
     )  # fmt: skip
+    if slot in _FACTORIES:
+        return finding._replace(repair=_OF_A_FACTORY)
+    if call.is_awaited and "thread" in slot and node[KIND] != "lambda":
+        return finding._replace(repair=coroutine_awaited_itself(name))
+    return finding._replace(repair=plain_function_that_starts(call.caller.module))
 
 
 def _is_of_a_group(program: Program, module: Module, function: Function, node: Node) -> bool:
     """`@cli.command()`, where `cli` is a function of the project that `click.group` made a group of."""
-    if node[0] != "attr" or node[2] not in {"command", "group"}:
+    if node[KIND] != "attr" or node[ATTR_NAME] not in {"command", "group"}:
         return False
-    group = program.static(module, function.parent).value(node[1])
+    group = program.static(module, function.parent).value(node[ATTR_BASE])
     maker = group.function if isinstance(group, FunctionValue) else None
     if not isinstance(maker, Function) or maker is function:
         return False
     scope = program.static(maker.module, maker.parent)
     for decorator in maker.facts.decorators:
-        above = decorator[1] if decorator[0] == "call" else decorator
+        above = decorator[CALL_FUNC] if decorator[KIND] == "call" else decorator
         if any(name in {"click.group", "click.decorators.group"} for name in names_of(scope.value(above))):
             return not _is_told_how(scope, decorator)
         if _is_of_a_group(program, maker.module, maker, above):
@@ -461,16 +505,16 @@ def _is_of_a_group(program: Program, module: Module, function: Function, node: N
 
 def _is_told_how(scope: Evaluator, decorator: Node) -> bool:
     """`@app.task(base=AsyncTask)`, `@click.command(cls=AsyncCommand)`: a class of the project says how it is called."""
-    if decorator[0] != "call":
+    if decorator[KIND] != "call":
         return False
-    values = [scope.value(node) for node in (*decorator[2], *(node for _, node in decorator[3]))]
+    values = [scope.value(node) for node in (*decorator[CALL_ARGS], *(node for _, node in decorator[CALL_KEYWORDS]))]
     return any(isinstance(value, ClassObject) and isinstance(value.cls, Class) for value in values)
 
 
 def _decorated(program: Program, module: Module, function: Function) -> Iterator[Finding]:
     """A decorator that wants a plain function, above an async one that nothing below made plain."""
     for decorator in reversed(function.facts.decorators):
-        node = decorator[1] if decorator[0] == "call" else decorator
+        node = decorator[CALL_FUNC] if decorator[KIND] == "call" else decorator
         names = tuple(names_of(program.effects.decorator(function, decorator)))
         decorator_name = next((n for n in names if semantics().decorators.get(n) == "wants_plain"), None)
         if decorator_name is None and _is_of_a_group(program, module, function, node):
@@ -484,10 +528,12 @@ def _decorated(program: Program, module: Module, function: Function) -> Iterator
                 Reason(f"`{function.qualname}` is `async def`", *function.place),
                 Reason(f"`{decorator_name}` wants a plain function"),
             )
-            yield tell_at(
+            finding = tell_at(
                 program, "TR402", "async-function-in-sync-slot", function, (line, column, line, column + len("async def")),
                 message, sure=True, reasons=reasons,
             )  # fmt: skip
+            own = next((advice for top, advice in _OF_FRAMEWORKS.items() if decorator_name.startswith(top)), "")
+            yield finding._replace(repair=own or command_run_by_hand(module))
             return
         if not is_harmless(program, function, decorator) and last_name(node) not in _PASSING:
             return  # whatever it makes of the function, it is not for us to say

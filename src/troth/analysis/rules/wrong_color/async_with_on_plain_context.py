@@ -13,11 +13,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.fields import CALL_FUNC, KIND, WITH_ITEMS
+from troth.analysis.facts.names import callee_text
 from troth.analysis.facts.nodes import of_kind
 from troth.analysis.findings import Edit, Finding, Fix
 from troth.analysis.rules._finding import tell_at
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.semantics.infer.call_results import callee_text
 from troth.analysis.semantics.queries.refused_operands import Refusal, refused
 
 if TYPE_CHECKING:
@@ -102,9 +103,9 @@ def check(program: Program) -> Iterator[Finding]:
 
 
 def _named(node: Node) -> str:
-    if node[0] == "call":
-        return f"`{callee_text(node[1])}(…)`, "
-    return f"`{callee_text(node)}`, " if node[0] in {"name", "attr"} else ""
+    if node[KIND] == "call":
+        return f"`{callee_text(node[CALL_FUNC])}(…)`, "
+    return f"`{callee_text(node)}`, " if node[KIND] in {"name", "attr"} else ""
 
 
 def _fix(program: Program, refusal: Refusal) -> Fix | None:
@@ -118,4 +119,7 @@ def _fix(program: Program, refusal: Refusal) -> Fix | None:
 
 
 def _is_alone(refusal: Refusal) -> bool:
-    return any(node[4] == refusal.operand.at and len(node[2]) == 1 for node in of_kind(refusal.function.body(), "with"))
+    return any(
+        node[4] == refusal.operand.at and len(node[WITH_ITEMS]) == 1
+        for node in of_kind(refusal.function.body(), "with")
+    )

@@ -1,7 +1,8 @@
 """Awaited plain function.
 
 What it finds: `await f()` where `f` is a plain `def` whose result cannot be awaited; also such a result given to
-`asyncio.create_task`, `gather` or `wait_for`, which want a coroutine.
+`asyncio.create_task`, `gather` or `wait_for`, which want a coroutine; also `await task.delay()` of a Celery task and
+`await actor.send()` of Dramatiq, which only send a message.
 Why it matters: the function runs, and then the line raises `TypeError: object … can't be used in 'await' expression`:
 its effect happens, whatever follows does not, and a retry makes it happen again.
 How to repair: take the `await` away, or make the function `async def` if it was meant to wait.
@@ -19,12 +20,13 @@ from troth.analysis.facts.names import last_name
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.incremental.project_queries import part
 from troth.analysis.knowledge.semantics import semantics
+from troth.analysis.project.test_files import is_test
 from troth.analysis.rules._finding import tell_at
 from troth.analysis.rules.registry import Case, rule
+from troth.analysis.rules.wrong_color._task_queues import sending_methods, sent_task
 from troth.analysis.semantics.evidence.common_method_names import GENERIC
 from troth.analysis.semantics.evidence.witnesses.definition_name import is_in_family
 from troth.analysis.semantics.infer.call_graph import names_of
-from troth.analysis.semantics.infer.color_checks import ASKS_FOR_FUNCTION
 from troth.analysis.semantics.infer.evaluator import BUILTIN_FUNCTIONS
 from troth.analysis.semantics.infer.never_awaitable import (
     gives_a_result_sometimes,
@@ -33,8 +35,8 @@ from troth.analysis.semantics.infer.never_awaitable import (
 )
 from troth.analysis.semantics.infer.virtual_dispatch import hands_on_otherwise, overridden_otherwise
 from troth.analysis.semantics.resolve import library
+from troth.analysis.semantics.resolve.color_checks import ASKS_FOR_FUNCTION
 from troth.analysis.semantics.resolve.library import LibraryFunction
-from troth.analysis.semantics.resolve.test_files import is_test
 from troth.analysis.semantics.values import External, FunctionValue, Instance, Value, members_of
 from troth.analysis.semantics.walk.library_callbacks import names_of_awaiters, wants_a_promise
 
@@ -54,6 +56,11 @@ CASES = [
         "a method that returns nothing",
         bad="class Log:\n    def add(self, text):\n        self.texts.append(text)\nasync def main(log: Log):\n    await log.add('x')  # here\n",
         fixed="class Log:\n    def add(self, text):\n        self.texts.append(text)\nasync def main(log: Log):\n    log.add('x')  # here\n",
+    ),
+    Case(
+        "what is cast to the wrong Future",
+        good="from concurrent.futures import Future\nfrom typing import cast\nclass Server:\n    def put_off(self, function) -> Future:\n"
+        "        return cast(Future, self.loop.run_in_executor(None, function))\n    async def stop(self):\n        await self.put_off(print)\n",
     ),
     Case(
         "the only one of that name, which others call",
@@ -155,6 +162,40 @@ CASES = [
         "of a library that waits itself",
         bad="import requests\nasync def main():\n    return await requests.get('x')  # here\n",
     ),
+    Case(
+        "a task that is sent to a queue",
+        bad="from celery import Celery\napp = Celery('x')\n@app.task(bind=True)\ndef add(self, n): ...\nasync def main():\n    return await add.delay(1)  # here\n",
+        fixed="from celery import Celery\napp = Celery('x')\n@app.task(bind=True)\ndef add(self, n): ...\nasync def main():\n    return add.delay(1)  # here\n",
+    ),
+    Case(
+        "tasks of another file",
+        bad={
+            "tasks.py": "from celery import shared_task\n@shared_task\ndef add(n): ...\n@shared_task(name='d')\ndef drop(n): ...\n",
+            "case.py": "from tasks import add\nimport tasks\nasync def main():\n    await add.delay(1)  # here\n    await tasks.drop.apply_async((1,))  # here\n",
+        },
+    ),
+    Case(
+        "an actor that gets a message",
+        bad="import dramatiq\n@dramatiq.actor(max_retries=3)\ndef add(n): ...\nasync def main(socket):\n    await add.send(1)  # here\n    await socket.send(1)\n",
+    ),
+    Case(
+        "a task that is sent, and one of a queue that is async",
+        good="from celery import shared_task\nimport taskiq\nbroker = taskiq.InMemoryBroker()\n@shared_task\ndef add(n): ...\n@broker.task\nasync def drop(n): ...\n"
+        "async def main(delay):\n    add.delay(1)\n    await drop.kiq(1)\n    await delay.delay(1)\n    await maybe(add.delay(1))\n",
+    ),
+    Case(
+        "a task of a class that may be sent otherwise",
+        good="from celery import shared_task\nfrom lib import AsyncTask\n@shared_task(base=AsyncTask)\ndef add(n): ...\nasync def main():\n    await add.delay(1)\n",
+    ),
+    Case(
+        "tasks that are sent by a coroutine",
+        good="import celery_pool_asyncio\nfrom celery import shared_task\n@shared_task\ndef add(n): ...\nasync def main():\n    await add.delay(1)\n",
+    ),
+    Case(
+        "tasks of a project's own class",
+        good="from celery import Celery, Task\nclass AsyncTask(Task):\n    async def delay(self, *args): ...\napp = Celery('x', task_cls=AsyncTask)\n@app.task\ndef add(n): ...\n"
+        "async def main():\n    await add.delay(1)\n",
+    ),
     Case("from a library", bad="import json\nasync def main(text):\n    return await json.dumps(text)  # here\n"),
     Case(
         "a result on one of its paths",
@@ -182,7 +223,13 @@ CASES = [
         "    async def execute(self, *a): ...\nasync def main(c: Client):\n    await c.size()\n",
     ),
     Case(
-        "handed on to what an async socket has anew",
+        "handed on by what is sync or async, whatever the annotation says",
+        good="from lib import run\nclass Either:\n    def sync(self, function, *args):\n        if self.asynchronous:\n            future = function(*args)\n"
+        "            return future\n        return run(self.loop, function, *args)\nclass Client(Either):\n    async def _wait(self, n): ...\n"
+        "    def wait(self, n: int) -> None:\n        return self.sync(self._wait, n)\nasync def main(c: Client):\n    await c.wait(2)\n",
+    ),
+    Case(
+        "handed on to what an async socket defines again",
         good="import asyncio\nclass Socket:\n    def send(self, data) -> None:\n        print(data)\n    def send_json(self, data) -> None:\n"
         "        return self.send(str(data))\nclass AsyncSocket(Socket):\n    def send(self, data) -> asyncio.Future[None]:\n"
         "        return asyncio.get_running_loop().create_future()\nasync def main(s: AsyncSocket):\n    await s.send_json(1)\n",
@@ -285,7 +332,7 @@ def _is_worth_a_look(program: Program, function: Function, callee: str) -> bool:
     if " " in callee:
         return False
     name = callee.rpartition(".")[2]
-    if name == "cancel" and "." in callee:
+    if "." in callee and (name == "cancel" or name in sending_methods(program)):
         return True  # of a task, as only a walk can tell
     is_async, plain = program.counts.colors(name)
     scope = program.glance.scope(function, callee)
@@ -358,6 +405,9 @@ def _judge(program: Program, call: Call, under: str) -> Iterator[Finding]:
         )
     elif members and all(map(_is_of_sync_library, members)) and not _is_replaced(program, call):
         yield _told_of_library(program, call, under)
+    elif call.callee is None and (sent := sent_task(program, call)) is not None:
+        if not _is_replaced(program, call):
+            yield _told(program, call, under, sent.name, (sent.reason,), sure=False, is_guess=False)
     elif call.callee is None and call.node[1][0] == "attr":
         reason = None if program.counts.has_remote_objects else _by_name(program, call)
         if reason is not None and not _is_replaced(program, call):

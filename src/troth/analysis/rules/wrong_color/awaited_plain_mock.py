@@ -5,7 +5,7 @@ What it finds: `await` on a call of a `Mock` or `MagicMock` that the same functi
 Why it matters: the mock gives another mock, which cannot be awaited: the test fails with TypeError for no fault of the
 code under test, or, where an `except` is around, passes for the wrong reason.
 How to repair: `AsyncMock`, for the whole or for the one method (`client.send = AsyncMock()`).
-How sure the fix is: none is offered; which part of the mock shall be async is for the author of the test to say.
+How sure the fix is: none is offered; the author of the test has to say which part of the mock is async.
 """
 
 from __future__ import annotations
@@ -36,6 +36,17 @@ CASES = [
         "a plain method of a spec",
         bad=_IMPORT
         + "class Store:\n    def size(self) -> int:\n        return 1\nasync def test():\n    store = Mock(spec=Store)\n    await store.size()  # here\n",
+    ),
+    Case(
+        "a mock whose type is told",
+        bad=_IMPORT
+        + "class Client:\n    async def fetch(self): ...\nasync def test():\n    client: Client = Mock()\n    await client.fetch()  # here\n",
+    ),
+    Case(
+        "an async mock whose type is told, and a plain one that is told what to give",
+        good=_IMPORT
+        + "class Client:\n    async def fetch(self): ...\nasync def test(f):\n    client: Client = AsyncMock()\n    await client.fetch()\n"
+        "    other: Client = Mock()\n    other.fetch = AsyncMock()\n    await other.fetch()\n    third: Client = MagicMock(spec=Client)\n    await third.fetch()\n",
     ),
     Case("an async mock", good=_IMPORT + "async def test():\n    callback = AsyncMock()\n    await callback(1)\n"),
     Case(

@@ -107,11 +107,15 @@ CASES = [
         good="class Query:\n    def __await__(self):\n        yield\nclass Named(Query):\n    def __init__(self, name):\n        self.name = name\nasync def main():\n    return await Named('x')\n",
     ),
     Case(
+        "an attribute whose result takes its place",
+        good="class Response: ...\nclass Stream:\n    def __init__(self, inner: Response):\n        self.inner: Response = inner\n    async def open(self):\n        inner: Response = await self.inner\n        self.inner = inner\n",
+    ),
+    Case(
         "an object of a class with an unknown base",
         good="from somewhere import Base\nclass Query(Base):\n    def __init__(self, name):\n        self.name = name\nasync def main():\n    return await Query('x')\n",
     ),
     Case(
-        "an object of a class that a decorator makes anew",
+        "an object of a class that a decorator makes again",
         good="from somewhere import lazy\n@lazy\nclass Query:\n    def __init__(self, name):\n        self.name = name\nasync def main():\n    return await Query('x')\n",
     ),
     Case(

@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.fields import AT, KIND
 from troth.analysis.facts.from_ast.expressions import ExpressionReader
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.knowledge.semantics import semantics
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from troth.analysis.facts.model import Node
     from troth.analysis.semantics import Program
     from troth.analysis.semantics.symbols import Function
-    from troth.analysis.source.text import Text
+    from troth.analysis.source.text import DecodedText
 
 CASES = [
     Case(
@@ -121,8 +122,8 @@ def _wrapped(program: Program, function: Function) -> Iterator[Finding]:
     for call in program.calling.of(function):
         callee = call.node[1]
         value = call.callee
-        if callee[0] == "call":  # what the cache with its options gives is called
-            value = next((call.callee for call in program.calling.of(function) if call.at == callee[-1]), None)
+        if callee[KIND] == "call":  # what the cache with its options gives is called
+            value = next((call.callee for call in program.calling.of(function) if call.at == callee[AT]), None)
         cache = next((name for name in names_of(value) if name in _PURE_CACHES), None)
         if cache is None or not call.given or not calling_makes_a_coroutine(program, call.given[0][1]):
             continue
@@ -175,7 +176,7 @@ def _is_cache_used(program: Program, name: str) -> bool:
     return any(text is None or (f"{name}.cache_" in text and word.search(text)) for text in texts)
 
 
-def _written(program: Program, function: Function, at: Node) -> tuple[ast.expr, int, Text] | None:
+def _written(program: Program, function: Function, at: Node) -> tuple[ast.expr, int, DecodedText] | None:
     """The decorator as it is written, how far it is indented, and the file around it."""
     text = program.text(function.module.path)
     tree = tree_of(text.value)

@@ -14,6 +14,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.fields import ATTR_NAME, INDEX_BASE, KIND, NAME_ID, VALUE
 from troth.analysis.facts.nodes import of_kind
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.rules._finding import tell_at
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
     from troth.analysis.semantics.symbols import Function
 
 CASES = [
+    Case(
+        "that only raises",
+        good="from collections.abc import Awaitable\nclass Handler:\n    async def respond(self, payload) -> Awaitable[bytes]:\n        raise RuntimeError('Not implemented')\n",
+    ),
     Case(
         "awaitable",
         bad="from typing import Awaitable\nasync def size() -> Awaitable[int]:  # here\n    return 1\n",
@@ -74,23 +79,26 @@ def check(program: Program) -> Iterator[Finding]:
 
 
 def _word(node: Node) -> str:
-    if node[0] == "index":
-        return _word(node[1])
-    return str(node[1]) if node[0] == "name" else str(node[2]) if node[0] == "attr" else ""
+    if node[KIND] == "index":
+        return _word(node[INDEX_BASE])
+    return str(node[NAME_ID]) if node[KIND] == "name" else str(node[ATTR_NAME]) if node[KIND] == "attr" else ""
 
 
 def _gives_a_result(program: Program, function: Function) -> bool:
     """Whether everything it returns is known, and nothing of that can be awaited."""
-    returned = [node[1] for node in of_kind(function.body(), "return")]
+    body = function.body()
+    returned = [node[VALUE] for node in of_kind(body, "return")]
+    if not returned and body and body[-1][KIND] == "raise":
+        return False  # what it would give is up to those who override it
     if any(
         node is not None
-        and node[0]
+        and node[KIND]
         not in {"await", "const", "fstr", "compare", "not", "list", "dict", "comp", "name", "call", "attr", "tuple"}
         for node in returned
     ):
         return False
     if all(
-        node is None or node[0] in {"const", "fstr", "compare", "not", "list", "dict", "comp", "tuple"}
+        node is None or node[KIND] in {"const", "fstr", "compare", "not", "list", "dict", "comp", "tuple"}
         for node in returned
     ):
         return True

@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator, MutableMapping
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.fields import CALL_FUNC, KIND, NAME_ID
 from troth.analysis.findings import Finding, Reason
 from troth.analysis.incremental.project_queries import question
 from troth.analysis.rules._finding import tell_at
@@ -23,6 +24,7 @@ from troth.analysis.semantics.infer.identity_functions import returned
 from troth.analysis.semantics.queries.call_target import called_body
 from troth.analysis.semantics.queries.callback_colors import arguments_of, calling_makes_a_coroutine, definition_of
 from troth.analysis.semantics.queries.color_requirements import is_protocol
+from troth.analysis.semantics.resolve.name_index import called_in
 from troth.analysis.semantics.symbols import Class, Function
 from troth.analysis.semantics.values import FunctionValue, Instance, Lambda
 
@@ -99,7 +101,7 @@ def check(program: Program) -> Iterator[Finding]:
     names = program.names_found("functions that ask for a color")
     mine = {name for name in program.calling.names_asked() if name in names}
     if mine:
-        yield from _given(program, _asking(program), mine)
+        yield from _given(program, mine)
 
 
 def _questions(program: Program, caller: Function) -> Iterator[Call]:
@@ -113,22 +115,27 @@ def _questions(program: Program, caller: Function) -> Iterator[Call]:
             yield call
 
 
-def _asking(program: Program) -> dict[Function, Call]:
-    """The functions that ask for the color of a parameter, and nothing else, with the call that does."""
-    answers: MutableMapping[str, dict[Function, Call]] = program.answers_to("asking for a color")
-    if "" not in answers:
-        questions: dict[Function, Call] = {}
-        for caller in program.calling.functions_naming({"iscoroutinefunction"}):
-            for call in _questions(program, caller):
-                if call.node[2] and call.node[2][0][0] == "name" and call.node[2][0][1] in caller.params:
-                    questions.setdefault(caller, call)
-        answers[""] = {function: call for function, call in questions.items() if not _asks_again(function)}
-    return answers[""]
+def _asking(program: Program, function: Function) -> Call | None:
+    """The call by which a function asks for the color of a parameter, if it asks for nothing else."""
+    answers: MutableMapping[Function, Call | None] = program.answers_to("asking for a color")
+    if function not in answers:
+        answers[function] = None if _asks_again(function) else _about_parameter(program, function)
+    return answers[function]
+
+
+def _about_parameter(program: Program, function: Function) -> Call | None:
+    if "iscoroutinefunction" not in called_in(function.facts):
+        return None
+    for call in _questions(program, function):
+        if call.node[2] and call.node[2][0][KIND] == "name" and call.node[2][0][NAME_ID] in function.params:
+            return call
+    return None
 
 
 @question("functions that ask for a color")
 def _names_asking(program: Program) -> set[str]:
-    return {function.name for function in _asking(program)}
+    askers = program.calling.functions_naming({"iscoroutinefunction"})
+    return {function.name for function in askers if _asking(program, function) is not None}
 
 
 def _asks_again(function: Function) -> bool:
@@ -137,21 +144,21 @@ def _asks_again(function: Function) -> bool:
     return any(_ASKING.search(callee) for callee in calls) or function.name.startswith(("is_", "_is_"))
 
 
-def _given(program: Program, asking: dict[Function, Call], names: set[str]) -> Iterator[Finding]:
+def _given(program: Program, names: set[str]) -> Iterator[Finding]:
     """What is given to a parameter that is asked, and then called."""
     for caller in program.calling.asked_naming(names):
         if _is_test(caller):
             continue
         for call in program.calling.of(caller):
             target = called_body(program, call.callee) if call.callee is not None else None
-            question = asking.get(target[0]) if target is not None else None
+            question = _asking(program, target[0]) if target is not None else None
             if target is None or question is None:
                 continue
             function, shift = target
             parameter = question.node[2][0][1]
             if parameter not in function.facts.calls:
                 continue
-            places = [param[0] for param in function.facts.params if param[3] in {"", "/"}]
+            places = function.facts.positional
             for slot, _, value in arguments_of(call):
                 position = int(slot) + shift if slot.isdigit() else -1
                 name = places[position] if 0 <= position < len(places) else slot
@@ -198,13 +205,13 @@ def _misjudged(program: Program, value: Value | None) -> str:
 def _wraps_plainly(program: Program, function: Function, decorator: Node) -> bool:
     """Whether a decorator of the project puts a plain function in the place of the async one."""
     value = program.static(function.module, function.parent).value(
-        decorator[1] if decorator[0] == "call" else decorator
+        decorator[CALL_FUNC] if decorator[KIND] == "call" else decorator
     )
     definition = definition_of(value)
     if definition is None or definition.is_async:
         return False
-    for _ in range(2 if decorator[0] == "call" else 1):  # `@retry(3)`: what it returns is the decorator
-        names = [node[1] for node in returned(definition.body()) if node[0] == "name"]
+    for _ in range(2 if decorator[KIND] == "call" else 1):  # `@retry(3)`: what it returns is the decorator
+        names = [node[NAME_ID] for node in returned(definition.body()) if node[KIND] == "name"]
         inner = [binding for name in names for binding in definition.module.inner(definition.index).get(name, ())]
         if len(inner) != 1 or not isinstance(inner[0], Function):
             return False

@@ -155,7 +155,7 @@ def _names_of_takers(program: Program) -> set[str]:
 
 def _judge(program: Program, call: Call, target: tuple[Function, int], wanted: dict[str, Class]) -> Iterator[Finding]:
     function, shift = target
-    places = [param[0] for param in function.facts.params if param[3] in {"", "/"}]
+    places = function.facts.positional
     for slot, _, value in arguments_of(call):
         position = int(slot) + shift if slot.isdigit() else -1
         name = places[position] if 0 <= position < len(places) else slot

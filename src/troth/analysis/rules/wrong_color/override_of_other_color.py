@@ -17,9 +17,22 @@ import re
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.fields import (
+    ASSIGN_TARGETS,
+    ASSIGN_VALUE,
+    AT,
+    ATTR_BASE,
+    ATTR_NAME,
+    CALL_ARGS,
+    CALL_FUNC,
+    KIND,
+    NAME_ID,
+    VALUE,
+)
 from troth.analysis.facts.nodes import children, of_kind, walk
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.knowledge.semantics import semantics
+from troth.analysis.project.test_files import is_test
 from troth.analysis.rules._finding import tell_at
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.semantics.infer.never_awaitable import gives_no_promise, is_harmless, mentions_awaitable
@@ -27,7 +40,6 @@ from troth.analysis.semantics.infer.virtual_dispatch import async_implementation
 from troth.analysis.semantics.queries.color_requirements import is_protocol
 from troth.analysis.semantics.resolve.library import LibraryClass
 from troth.analysis.semantics.resolve.references import mentioned
-from troth.analysis.semantics.resolve.test_files import is_test
 from troth.analysis.semantics.symbols import Class, Function
 from troth.analysis.semantics.values import Awaitable, Coroutine, External, FunctionValue, Instance, members_of
 from troth.analysis.semantics.walk.coroutine_sinks import looks_like_runner
@@ -290,8 +302,8 @@ def _breaks_a_contract(program: Program, function: Function, base: Function) -> 
 def _returned_calls(body: tuple[Node, ...]) -> Iterator[At]:
     """The places of the calls whose results are given back, by themselves or in a list."""
     for node in walk(body):
-        if node[0] in ("return", "yield", "yieldfrom"):
-            yield from (call[-1] for call in of_kind(children(node), "call"))
+        if node[KIND] in ("return", "yield", "yieldfrom"):
+            yield from (call[AT] for call in of_kind(children(node), "call"))
 
 
 def _may_reach(program: Program, call: Call, function: Function, base: Function) -> bool:
@@ -325,7 +337,9 @@ def _is_on_itself(call: Call) -> bool:
     while around.owner is None and around.parent is not None:
         around = around.parent
     params = around.facts.params
-    return bool(callee[0] == "attr" and around.owner is not None and params and callee[1] == ("name", params[0][0]))
+    return bool(
+        callee[KIND] == "attr" and around.owner is not None and params and callee[ATTR_BASE] == ("name", params[0][0])
+    )
 
 
 def _is_async_in_all_but_name(program: Program, base: Function) -> bool:
@@ -344,18 +358,18 @@ def _promises_either(program: Program, base: Function) -> bool:
 
 def _awaited_later(body: tuple[Node, ...]) -> Iterator[At]:
     """The places of the calls whose results are bound to a name that is awaited further on."""
-    awaited = {node[1] for node in of_kind(body, "await")}
+    awaited = {node[VALUE] for node in of_kind(body, "await")}
     for statement in of_kind(body, "assign"):
-        if statement[2][0] == "call" and any(target in awaited for target in statement[1]):
-            yield statement[2][-1]
+        if statement[ASSIGN_VALUE][KIND] == "call" and any(target in awaited for target in statement[ASSIGN_TARGETS]):
+            yield statement[ASSIGN_VALUE][AT]
 
 
 def _run_on_the_spot(body: tuple[Node, ...]) -> Iterator[At]:
     """The places of the calls whose results are given to who runs them: `asyncio.run(self.work())`."""
     for node in of_kind(body, "call"):
-        name = _last_of(node[1])
+        name = _last_of(node[CALL_FUNC])
         if name in _RUNNING or looks_like_runner(name):
-            yield from (argument[-1] for argument in node[2] if argument[0] == "call")
+            yield from (argument[AT] for argument in node[CALL_ARGS] if argument[KIND] == "call")
 
 
 def _looks_at_results(program: Program, caller: Function) -> bool:
@@ -366,29 +380,33 @@ def _looks_at_results(program: Program, caller: Function) -> bool:
 def _is_super(call: Call) -> bool:
     """`super().stop()`: the base's own method is meant, whatever overrides it."""
     callee = call.node[1]
-    return bool(callee[0] == "attr" and callee[1][0] == "call" and callee[1][1] == ("name", "super"))
+    return bool(
+        callee[KIND] == "attr"
+        and callee[ATTR_BASE][KIND] == "call"
+        and callee[ATTR_BASE][CALL_FUNC] == ("name", "super")
+    )
 
 
 def _is_made_here(call: Call, target: Function) -> bool:
     """`team = Team()` and `team.hire()`: an object of that very class, which no override can be behind."""
     callee = call.node[1]
-    if callee[0] != "attr" or callee[1][0] not in {"name", "call"}:
+    if callee[KIND] != "attr" or callee[ATTR_BASE][KIND] not in {"name", "call"}:
         return False
-    receiver = callee[1]
+    receiver = callee[ATTR_BASE]
     found = call.callee.receiver if isinstance(call.callee, FunctionValue) else None
     makers = {cls.name for cls in (target.owner, getattr(found, "cls", None)) if cls is not None}
-    if receiver[0] == "call":
-        return _last_of(receiver[1]) in makers
+    if receiver[KIND] == "call":
+        return _last_of(receiver[CALL_FUNC]) in makers
     statements = [
-        statement[2]
+        statement[ASSIGN_VALUE]
         for statement in of_kind(call.caller.body(), "assign")
-        if any(target == receiver for target in statement[1])
+        if any(target == receiver for target in statement[ASSIGN_TARGETS])
     ]
-    return bool(statements) and all(node[0] == "call" and _last_of(node[1]) in makers for node in statements)
+    return bool(statements) and all(node[KIND] == "call" and _last_of(node[CALL_FUNC]) in makers for node in statements)
 
 
 def _last_of(node: Node) -> str:
-    return str(node[1]) if node[0] == "name" else str(node[2]) if node[0] == "attr" else ""
+    return str(node[NAME_ID]) if node[KIND] == "name" else str(node[ATTR_NAME]) if node[KIND] == "attr" else ""
 
 
 def _is_a_twin(program: Program, call: Call, function: Function) -> bool:
@@ -425,7 +443,7 @@ def _is_reached(program: Program, owner: Class, method: Function) -> bool:
 
 
 def _speaks_of(function: Function, name: str) -> bool:
-    return any(node[2] == name for node in of_kind(function.body(), "attr"))
+    return any(node[ATTR_NAME] == name for node in of_kind(function.body(), "attr"))
 
 
 def _told(program: Program, function: Function, base: Function, call: Call) -> Finding:
@@ -464,7 +482,7 @@ def _library_base(program: Program, cls: Class) -> str:
     )
     if nearest is not None:
         return nearest.qualified
-    values = [program.static(cls.module).value(base) for base in cls.facts.bases if base[0] in {"name", "attr"}]
+    values = [program.static(cls.module).value(base) for base in cls.facts.bases if base[KIND] in {"name", "attr"}]
     return next((value.path for value in values if isinstance(value, External)), "")
 
 

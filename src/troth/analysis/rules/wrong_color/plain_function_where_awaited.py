@@ -16,9 +16,11 @@ from collections.abc import Collection, Iterator, MutableMapping
 from functools import cache
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.fields import KIND
 from troth.analysis.facts.names import last_name
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.knowledge.semantics import semantics
+from troth.analysis.project.test_files import is_test
 from troth.analysis.rules._finding import tell_at
 from troth.analysis.rules._fixes.make_sync import is_said
 from troth.analysis.rules._fixes.maybe_await import both_colors
@@ -28,7 +30,7 @@ from troth.analysis.semantics.evidence.awaited_parameters import awaited_paramet
 from troth.analysis.semantics.infer.call_graph import names_of
 from troth.analysis.semantics.queries.call_target import called_body
 from troth.analysis.semantics.queries.callback_colors import arguments_of, calling_gives_nothing_to_await, definition_of
-from troth.analysis.semantics.resolve.test_files import is_test
+from troth.analysis.semantics.queries.dropped_callbacks import awaited_listeners, takers_of_callbacks
 from troth.analysis.semantics.symbols import Function
 from troth.analysis.semantics.values import members_of
 
@@ -52,6 +54,31 @@ CASES = [
     Case(
         "made async by what stands between",
         good="from contextlib import asynccontextmanager\nfrom async_generator import async_generator\n@asynccontextmanager\n@async_generator\ndef opened():\n    yield 1\n",
+    ),
+    Case(
+        "a listener of a bus that awaits each",
+        bad="class Bus:\n    def __init__(self):\n        self.handlers = []\n    def on(self, handler):\n        self.handlers.append(handler)\n"
+        "    async def emit(self, event):\n        for handler in self.handlers:\n            await handler(event)\ndef show(event):\n    print(event)\n"
+        "async def load(event): ...\ndef main():\n    bus = Bus()\n    bus.on(load)\n    bus.on(show)  # here\n",
+    ),
+    Case(
+        "listeners by the name of an event",
+        bad="class Bus:\n    def __init__(self):\n        self.handlers = {}\n    def on(self, name, handler):\n        self.handlers.setdefault(name, []).append(handler)\n"
+        "    async def emit(self, name, event):\n        for handler in self.handlers.get(name, []):\n            await handler(event)\ndef show(event):\n    print(event)\n"
+        "async def load(event): ...\nbus = Bus()\ndef main():\n    bus.on('a', load)\n    bus.on('b', show)  # here\n",
+    ),
+    Case(
+        "a listener of a bus that takes both",
+        good="import inspect\nclass Bus:\n    def __init__(self):\n        self.handlers = []\n    def on(self, handler):\n        self.handlers.append(handler)\n"
+        "    async def emit(self, event):\n        for handler in self.handlers:\n            result = handler(event)\n            if inspect.isawaitable(result):\n                await result\n"
+        "def show(event):\n    print(event)\ndef main():\n    bus = Bus()\n    bus.on(show)\n",
+    ),
+    Case(
+        "a listener that is also called, or that others may take out",
+        good="class Bus:\n    def __init__(self):\n        self.handlers = []\n    def on(self, handler):\n        self.handlers.append(handler)\n"
+        "    async def emit(self, event):\n        for handler in self.handlers:\n            await handler(event)\n    def emit_now(self, event):\n        for handler in self.handlers:\n            handler(event)\n"
+        "class Hub:\n    def __init__(self):\n        self.sinks = []\n    def on(self, sink):\n        self.sinks.append(sink)\n    async def emit(self, event):\n        for sink in self.sinks:\n            await sink(event)\n"
+        "def show(event):\n    print(event)\ndef main(hub: Hub):\n    bus = Bus()\n    bus.on(show)\n    hub.on(show)\n    return hub.sinks\n",
     ),
     Case(
         "given to a helper that waits for an error",
@@ -139,7 +166,11 @@ def check(program: Program) -> Iterator[Finding]:
     names = {
         name
         for name in called
-        if name in slots or (program.index.may_await_parameters(name) and _awaits_what_it_is_given(program, name))
+        if name in slots
+        or (
+            (program.index.may_await_parameters(name) or name in takers_of_callbacks(program))
+            and _awaits_what_it_is_given(program, name)
+        )
     }
     for function in program.calling.asked_naming(names):
         if any(callee.rpartition(".")[2] in _EXPECTING for callee in function.facts.calls):
@@ -189,7 +220,7 @@ def _may_hand_over(program: Program, function: Function, names: Collection[str])
 
 def _may_await(program: Program, callee: Value | None) -> bool:
     target = called_body(program, callee)
-    if target is not None and awaited_parameters(program, target[0]):
+    if target is not None and _awaited_in(program, target[0]):
         return True
     return callee is None or any(name in semantics().slots for name in names_of(callee))
 
@@ -208,8 +239,13 @@ def _awaits_what_it_is_given(program: Program, name: str) -> bool:
     answers: MutableMapping[str, bool] = program.answers_to("awaits what it is given")
     if name not in answers:
         takers = [*program.calling.functions_named(name), *program.calling.constructors_of(name)]
-        answers[name] = any(awaited_parameters(program, taker) for taker in takers)
+        answers[name] = any(_awaited_in(program, taker) for taker in takers)
     return answers[name]
+
+
+def _awaited_in(program: Program, function: Function) -> dict[str, AwaitedParameter]:
+    """The parameters of a function that it awaits, or that it keeps for others of its class who do."""
+    return {**awaited_listeners(program, function), **awaited_parameters(program, function)}
 
 
 def _own(program: Program, call: Call) -> Iterator[Finding]:
@@ -220,8 +256,8 @@ def _own(program: Program, call: Call) -> Iterator[Finding]:
     if target is None:
         return
     function, shift = target
-    awaited = awaited_parameters(program, function)
-    places = [param[0] for param in function.facts.params if param[3] in {"", "/"}]
+    awaited = _awaited_in(program, function)
+    places = function.facts.positional
     for slot, node, value in arguments_of(call):
         position = int(slot) + shift if slot.isdigit() else -1
         name = places[position] if 0 <= position < len(places) else slot
@@ -229,14 +265,14 @@ def _own(program: Program, call: Call) -> Iterator[Finding]:
         if answer is not None and any(c.rpartition(".")[2] in _EXPECTING for c in answer.function.facts.calls):
             continue  # what it is given shall raise, before there is anything to await
         if answer is not None and calling_gives_nothing_to_await(program, value) and not _is_stand_in(call, node):
-            why = Reason(f"{_awaiter(function)} awaits what `{name}` returns", answer.path, answer.at[0])
+            why = Reason(f"{_awaiter(answer)} awaits what `{name}` returns", answer.path, answer.at[0])
             taught = None if _asks_for_awaitable(function, name) else _taught(program, answer)
             yield _told(
                 program,
                 call,
                 node,
                 value,
-                who=f"{_awaiter(function)} awaits what `{name}` returns",
+                who=f"{_awaiter(answer)} awaits what `{name}` returns",
                 why=why,
                 fix=taught,
             )
@@ -262,7 +298,7 @@ def _framework(program: Program, call: Call) -> Iterator[Finding]:
 
 def _is_stand_in(call: Call, node: Node) -> bool:
     """A lambda that a test gives where something has to be given: one that was awaited would fail in every run."""
-    return node[0] == "lambda" and is_test(call.caller.module.path)
+    return node[KIND] == "lambda" and is_test(call.caller.module.path)
 
 
 def _asks_for_awaitable(function: Function, param: str) -> bool:
@@ -275,14 +311,17 @@ def _taught(program: Program, awaiting: AwaitedParameter) -> Fix | None:
     """Let the one who awaits take both colors."""
     position = standing(program, awaiting.path, awaiting.at)
     edits = both_colors(position) if position is not None and not position.path.endswith(".ipynb") else None
-    title = f"let {_awaiter(awaiting.function)} await only what can be awaited"
+    title = f"let {_awaiter(awaiting)} await only what can be awaited"
     return Fix(title, "likely", edits) if edits else None
 
 
-def _awaiter(function: Function) -> str:
-    """The one who awaits as a reader knows it: what a constructor keeps is awaited by its class."""
-    owner = function.owner
-    return f"`{owner.name if owner is not None and function.name == '__init__' else function.qualname}`"
+def _awaiter(awaiting: AwaitedParameter) -> str:
+    """The one who awaits as a reader knows it: what a method keeps is awaited by its class."""
+    function = awaiting.function
+    first, _, last, _ = function.facts.at
+    line, *_ = awaiting.at
+    is_kept = function.owner is not None and not first <= line <= last
+    return f"`{function.owner.name if is_kept and function.owner is not None else function.qualname}`"
 
 
 def _made_async(program: Program, function: Function | None) -> Fix | None:
@@ -302,7 +341,7 @@ def _told(
     program: Program, call: Call, node: Node, value: Value | None, *, who: str, why: Reason, fix: Fix | None = None
 ) -> Finding:
     function = definition_of(value)
-    phrase = "the lambda" if node[0] == "lambda" or function is None else f"`{function.name}`"
+    phrase = "the lambda" if node[KIND] == "lambda" or function is None else f"`{function.name}`"
     reasons: tuple[Reason, ...] = (why,)
     if function is not None:
         reasons = (

@@ -46,6 +46,22 @@ CASES = [
         + "class Store:\n    async def load(self): ...\nasync def test():\n    store = MagicMock(spec=Store)\n    store.load()  # here\n",
     ),
     Case(
+        "an async method of a spec that is told what to give",
+        bad=_IMPORT
+        + "class Store:\n    async def load(self): ...\nasync def test():\n    store = Mock(spec_set=Store)\n    store.load.return_value = 3\n    store.load()  # here\n",
+    ),
+    Case(
+        "told what to give",
+        bad=_IMPORT
+        + "async def test(row):\n    client = AsyncMock()\n    client.get.return_value = row\n    assert client.get() is row  # here\n",
+    ),
+    Case(
+        "a method of a spec that something else is put in the place of, or that is plain",
+        good=_IMPORT
+        + "class Store:\n    async def load(self): ...\n    def size(self): ...\nasync def test(f):\n    store = Mock(spec_set=Store)\n    store.load = Mock()\n    store.load()\n"
+        "    store.size.return_value = 3\n    store.size()\n    store.load.return_value.close()\n    other = AsyncMock()\n    other.get = f\n    other.get()\n    other.made.return_value = f\n    other.made.return_value()\n",
+    ),
+    Case(
         "awaited",
         good=_IMPORT
         + "import asyncio\nasync def test(run):\n    send = AsyncMock()\n    await send('x')\n    send.assert_awaited_once()\n    later = send('y')\n    await later\n    run(send('z'))\n"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from troth.analysis.facts.fields import AT, ATTR_BASE, ATTR_NAME, CALL_ARGS, CALL_FUNC, CALL_KEYWORDS, KIND, NAME_ID
 from troth.analysis.facts.names import last_name
 from troth.analysis.facts.nodes import children
 from troth.analysis.semantics.symbols import Class
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, MutableMapping
 
     from troth.analysis.facts.model import At, FunctionFacts, Node
-    from troth.analysis.semantics.program import Program
+    from troth.analysis.semantics.infer.inference import Inference
     from troth.analysis.semantics.symbols import Function
 
 __all__ = ["AwaitedParameter", "asks_for_color", "awaited_parameters"]
@@ -38,7 +39,7 @@ class AwaitedParameter(NamedTuple):
     at: At
 
 
-def awaited_parameters(program: Program, function: Function) -> dict[str, AwaitedParameter]:
+def awaited_parameters(program: Inference, function: Function) -> dict[str, AwaitedParameter]:
     """Those of `function` by their names, worked out once."""
     answers: MutableMapping[Function, dict[str, AwaitedParameter]] = program.answers_to("awaited parameters")
     answer = answers.get(function)
@@ -86,7 +87,7 @@ def _kept(init: Function, cls: Class) -> Iterator[AwaitedParameter]:
     every = [cls.module.function(index) for indexes in cls.methods.values() for index in indexes]
     methods = [function.facts for function in every]
     for attribute, index, _, value in cls.facts.self_attributes:
-        if index != init.index or value is None or value[0] != "name" or value[1] not in params:
+        if index != init.index or value is None or value[KIND] != "name" or value[NAME_ID] not in params:
             continue
         written = f"{receiver}.{attribute}"
         if not any(written in method.awaited or written in method.calls for method in methods):
@@ -97,7 +98,7 @@ def _kept(init: Function, cls: Class) -> Iterator[AwaitedParameter]:
             continue  # set again elsewhere
         uses = [use for function in every for use in _uses(function.body(), ("attr", receiver, attribute), "", [])]
         if uses and all(how == "awaited" for how, _ in uses):
-            yield AwaitedParameter(init, value[1], cls.module.path, uses[0][1])
+            yield AwaitedParameter(init, value[NAME_ID], cls.module.path, uses[0][1])
 
 
 def asks_for_color(function: Function) -> bool:
@@ -116,22 +117,22 @@ def _uses(
 ) -> list[tuple[str, At]]:
     """Every call of the wanted name, with "awaited" or "" for how its value is used."""
     for node in nodes:
-        if node[0] == "call" and _is(node[1], wanted):
-            found.append((how, node[-1]))
-        if node[0] == "await":
+        if node[KIND] == "call" and _is(node[CALL_FUNC], wanted):
+            found.append((how, node[AT]))
+        if node[KIND] == "await":
             _uses(children(node), wanted, "awaited", found)
-        elif node[0] == "call":
-            _uses((node[1],), wanted, "", found)
-            arguments = (*node[2], *[value for _, value in node[3]])
+        elif node[KIND] == "call":
+            _uses((node[CALL_FUNC],), wanted, "", found)
+            arguments = (*node[CALL_ARGS], *[value for _, value in node[CALL_KEYWORDS]])
             # It may be run in a thread by whoever gets it, or be asked for its color.
-            found += [("handed on", node[-1]) for argument in arguments if _is(argument, wanted)]
-            _uses(arguments, wanted, "awaited" if last_name(node[1]) in _AWAITING else "", found)
+            found += [("handed on", node[AT]) for argument in arguments if _is(argument, wanted)]
+            _uses(arguments, wanted, "awaited" if last_name(node[CALL_FUNC]) in _AWAITING else "", found)
         else:
             _uses(children(node), wanted, "", found)
     return found
 
 
 def _is(node: Node, wanted: tuple[str, ...]) -> bool:
-    if wanted[0] == "name":
+    if wanted[KIND] == "name":
         return bool(node == wanted)
-    return bool(node[0] == "attr" and node[2] == wanted[2] and node[1] == ("name", wanted[1]))
+    return bool(node[KIND] == "attr" and node[ATTR_NAME] == wanted[2] and node[ATTR_BASE] == ("name", wanted[1]))

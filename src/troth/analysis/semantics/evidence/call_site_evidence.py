@@ -15,12 +15,13 @@ from troth.analysis.findings import Reason
 from troth.analysis.semantics.evidence.common_method_names import GENERIC
 from troth.analysis.semantics.evidence.words import pattern, threshold, words
 from troth.analysis.semantics.resolve import library
+from troth.analysis.semantics.resolve.color_checks import speaks_of_color
 from troth.analysis.semantics.resolve.name_counts import tail
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, MutableMapping
 
-    from troth.analysis.semantics.program import Program
+    from troth.analysis.semantics.infer.inference import Inference
     from troth.analysis.semantics.symbols import Function
 
 __all__ = [
@@ -77,7 +78,7 @@ class _Named:
         return _Count(self.awaited[key], self.bare[key] - aside + aside // _ASIDE)
 
 
-def siblings_of(program: Program) -> Siblings:
+def siblings_of(program: Inference) -> Siblings:
     """The counter of a program; there is one for each."""
     counter = program.call_sites
     if not isinstance(counter, Siblings):
@@ -88,7 +89,7 @@ def siblings_of(program: Program) -> Siblings:
 class Siblings:
     """Counts the sites of the whole project."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Inference) -> None:
         self._program = program
         self._counts = program.counts
         self._named: MutableMapping[str, _Named] = program.answers()
@@ -133,9 +134,11 @@ class Siblings:
         if "…" in text or not self._counts.awaited_names[name]:
             return None
         if "." not in text and _is_local(text, function):
-            return None  # a parameter, or a function around has it: another one in each
+            return self._of_parameter(text, function)  # another one in each function
         if text == f"self.{name}" and not self._counts.colors(name)[0] and self._counts.colors(name)[1]:
             return None  # a plain method that gives a future: it has done its work when it is called
+        if name in _REGISTERED and not text.startswith("self."):
+            return None  # `tool.fn` of another tool is another function
         if is_queued(text):
             return None  # what a pipeline is told is done when it is executed
         if text[1:2] == "." and _is_local(text, function):
@@ -154,6 +157,44 @@ class Siblings:
             or self._by_neighbors(text, name, function)
             or self._by_calls(text, name, external)
         )
+
+    def _of_parameter(self, name: str, function: Function) -> Witness | None:
+        """A parameter that is called is the same in the function that has it and in those inside, and nowhere else."""
+        around: Function | None = function
+        while around is not None and name not in around.params:
+            if name in around.module.inner(around.index) or name in around.origins:
+                return None
+            around = around.parent
+        if around is None:
+            return None
+        return self._in_its_function(name, function, around) or self._of_namesakes(name, function, around)
+
+    def _of_namesakes(self, name: str, function: Function, around: Function) -> Witness | None:
+        """Parameters of that name in other functions of the file: they are called and awaited, and never without."""
+        if len(name) < _TELLING or around.module is not function.module or speaks_of_color(self._program, around):
+            return None
+        awaiting: list[Function] = []
+        for other in self._program.index.functions_naming({name}):
+            if other.module is not function.module or name not in other.params or other is around:
+                continue
+            if name in other.facts.awaited and name not in other.facts.calls:
+                awaiting.append(other)
+            elif name in other.facts.calls:
+                return None
+        if len(awaiting) < _FEWEST_HERE or around is not function or name in function.facts.awaited:
+            return None
+        why = f"`{name}(…)` is awaited in {len(awaiting)} other functions of this file that have such a parameter"
+        return Witness(Reason(why, around.module.path, awaiting[0].facts.at[0]), False)
+
+    def _in_its_function(self, name: str, function: Function, around: Function) -> Witness | None:
+        family = [around, *_inside(around)]
+        awaiting = [f for f in family if name in f.facts.awaited]
+        if not awaiting or function in awaiting or sum(f.is_async and name in f.facts.calls for f in family) > 1:
+            return None
+        if speaks_of_color(self._program, around):
+            return None  # it chooses between the two
+        why = f"`{name}(…)` is awaited elsewhere in `{around.qualname}`, whose parameter it is"
+        return Witness(Reason(why, around.module.path, awaiting[0].facts.at[0]), False)
 
     def speak_of_method(self, name: str) -> Witness | None:
         """The same of a method of the project that is known: all who call one of that name await what it gives."""
@@ -190,7 +231,7 @@ class Siblings:
         """The same words in the same class, or in the same file."""
         home = _home_of(function, text)
         awaited = self._counts.awaited_here[home, text]
-        if not awaited or _is_of_another_kind(text, function):
+        if not awaited or _is_of_another_kind(text, function) or self._is_made_otherwise(text, name, function):
             return None
         fewest = _FEWEST_HERE
         if name in GENERIC:
@@ -198,13 +239,39 @@ class Siblings:
                 if len(text.partition(".")[0]) < _SHORTEST:
                     return None  # `s.send` in another function is another `s`
                 fewest = _FEWEST_OF_LOCAL
-        elif text.startswith(("self.", "cls.")) and len(name) >= _TELLING and text not in function.facts.awaited:
+        elif text not in function.facts.awaited and (
+            self._is_own_word(text, name) or (text.startswith(("self.", "cls.")) and len(name) >= _TELLING)
+        ):
             fewest = 1
         count = _Count(awaited, self._all_of(name).of_async(f"{home} {text}", name).bare)
         if not count.mostly(fewest, _SOME):
             return None
         firm = awaited > _FEWEST_HERE and count.bare <= 1
         return Witness(_told(text, awaited, "in this file", self._counts.awaited_places[tail(text)]), firm)
+
+    def _is_made_otherwise(self, text: str, name: str, function: Function) -> bool:
+        """Whether the variable holds an object of one class here, and of another where the file awaits it."""
+        root, _, attribute = text.partition(".")
+        made = _class_made(root, function)
+        if not made or attribute != name:
+            return False
+        beside = self._program.index.functions_naming({name})
+        classes = {
+            _class_made(root, other)
+            for other in beside
+            if other.module is function.module and text in other.facts.awaited
+        }
+        return "" not in classes and made not in classes
+
+    def _is_own_word(self, text: str, name: str) -> bool:
+        """Whether a method's name is of several words, and no plain function is called so: `client.fetch_thing`."""
+        receiver = text.rpartition(".")[0]
+        return (
+            "_" in name.strip("_")
+            and len(name) >= _TWO_WORDS
+            and len(receiver) >= _SHORTEST
+            and not self._counts.is_plain_somewhere(name)
+        )
 
     def _by_words(self, text: str, name: str, function: Function, external: str) -> Witness | None:
         """The same receiver's name and the same method, anywhere."""
@@ -311,7 +378,7 @@ class Siblings:
         counts = self._named.get(name)
         if counts is None:
             counts = _Named()
-            for function in self._program.calling.functions_naming({name}):
+            for function in self._program.index.functions_naming({name}):
                 place = (function.module.path, function.facts.at[0])
                 for callee in _ending(function.facts.awaited, name):
                     for key in self._keys(callee, function):
@@ -363,8 +430,15 @@ _ASYNC_CLASS = re.compile(r"\.(?:aio|asyncio)\.|(?:^|\.)(?:(?:Async|Aio)[A-Z]\w*
 _ASYNC_MODULE = re.compile(r"\.aio\.(?:\w+\.)*[A-Z]\w*\(\)\.\w+$")  # a method of its objects
 _RESOURCE = re.compile(r"(?:^|\.)(?:(?:Async|Aio)[A-Z]\w*|\w+Async)\(\)(?:\.[a-z]\w*){2,}$")
 _SHARED = words("libraries", "shared")
+_REGISTERED = words("method_names", "registered")
 _QUEUEING = words("receiver_names", "queueing")
 COMMON_RECEIVERS = words("receiver_names", "common")
+
+
+def _class_made(name: str, function: Function) -> str:
+    """The class that a variable holds an object of, as its one assignment shows: `web.Server()`."""
+    made = function.origins.get(name, "")
+    return made if made.endswith("()") and made.rpartition(".")[2][:1].isupper() else ""
 
 
 def _is_imported_there(external: str, packages: set[str] | None) -> bool:
@@ -377,6 +451,14 @@ def _ending(callees: tuple[str, ...], name: str) -> Iterator[str]:
     for callee in callees:
         if " " not in callee and callee.rpartition(".")[2] == name:
             yield callee
+
+
+def _inside(function: Function) -> Iterator[Function]:
+    """The functions inside a function, however deep."""
+    for index, _ in function.module.functions_in(function.index):
+        inner = function.module.function(index)
+        yield inner
+        yield from _inside(inner)
 
 
 def _told(text: str, awaited: int, where: str, place: tuple[str, int]) -> Reason:

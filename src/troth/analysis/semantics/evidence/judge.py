@@ -15,21 +15,25 @@ Each witness and each doubt is a module with its cases, and has a name by which 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
+from troth.analysis.facts.fields import ATTR_BASE, ATTR_NAME, INDEX_BASE, KIND
+from troth.analysis.facts.names import callee_text
 from troth.analysis.findings import Reason
+from troth.analysis.findings.phrases import with_article
 from troth.analysis.semantics.evidence.call_site_evidence import OF_NOBODY, siblings_of
 from troth.analysis.semantics.evidence.doubts import (
     color_question,
+    foreign_receiver,
     mapping_get,
     opaque_decorator,
-    proxy_objects,
     sync_call_sites,
     sync_context,
     sync_flag,
     sync_namesake,
     test_double,
 )
+from troth.analysis.semantics.evidence.judging import Judged, Judging
 from troth.analysis.semantics.evidence.question import Question, is_carried, is_of_unknown_base, is_unlisted
 from troth.analysis.semantics.evidence.switches import OFF
 from troth.analysis.semantics.evidence.witnesses import (
@@ -39,6 +43,8 @@ from troth.analysis.semantics.evidence.witnesses import (
     decorated,
     definition_name,
     executor_future,
+    grpc_stub,
+    library_function,
     library_name,
     library_type,
     overridden_base,
@@ -46,10 +52,9 @@ from troth.analysis.semantics.evidence.witnesses import (
 )
 from troth.analysis.semantics.evidence.witnesses.attribute_name import KeptAs
 from troth.analysis.semantics.evidence.witnesses.receiver_methods import Company
-from troth.analysis.semantics.infer.call_results import callee_text
-from troth.analysis.semantics.infer.color_checks import asks_for_color_of
-from troth.analysis.semantics.infer.judging import Judging
+from troth.analysis.semantics.infer.idle_awaitables import is_idle
 from troth.analysis.semantics.resolve import library
+from troth.analysis.semantics.resolve.color_checks import asks_for_color_of
 from troth.analysis.semantics.resolve.library import LibraryClass
 from troth.analysis.semantics.symbols import Class
 from troth.analysis.semantics.values import Awaitable, AwaitableObject, Coroutine, External, Instance, Value
@@ -61,22 +66,26 @@ if TYPE_CHECKING:
     from troth.analysis.semantics.evidence.question import Testimony
     from troth.analysis.semantics.incident import Site
     from troth.analysis.semantics.infer.evaluator import Evaluator
-    from troth.analysis.semantics.program import Program
+    from troth.analysis.semantics.infer.inference import Inference
     from troth.analysis.semantics.symbols import Function
 
 __all__ = ["DOUBTS", "WITNESSES", "Judge", "with_evidence"]
+
+P = TypeVar("P", bound=Judged)
 
 # The order matters: what the call itself shows is heard before what others say, and definitions before call sites.
 _WITNESSES: tuple[tuple[str, Callable[[Question], Testimony | None]], ...] = (
     ("protocol-method", protocol_method.testify),
     ("executor-future", executor_future.testify),
     ("asgi", asgi.testify),
+    ("grpc-stub", grpc_stub.testify),
     ("overridden-base", overridden_base.testify),
     ("definition-name", definition_name.testify),
     ("library-name", library_name.testify),
     ("async-twin", async_twin.testify),
     ("call-sites", call_sites.testify),
     ("library-type", library_type.testify),
+    ("library-function", library_function.testify),
 )
 _DOUBTS: tuple[tuple[str, Callable[[Question], bool]], ...] = (
     ("sync-flag", sync_flag.doubts),
@@ -87,7 +96,7 @@ _DOUBTS: tuple[tuple[str, Callable[[Question], bool]], ...] = (
 )
 _DOUBTS_ABOUT_DEFINITIONS: tuple[tuple[str, Callable[[Question], bool]], ...] = (
     ("sync-call-sites", sync_call_sites.doubts),
-    ("proxy-objects", proxy_objects.doubts),
+    ("foreign-receiver", foreign_receiver.doubts),
 )
 
 WITNESSES = (*(name for name, _ in _WITNESSES), "decorated", "receiver-methods", "attribute-name")
@@ -102,7 +111,7 @@ DOUBTS = (
 class Judge(Judging):
     """Hears the witnesses and the doubts of one program."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Inference) -> None:
         self._program = program
         self.siblings = siblings_of(program)
         self._kept_as = KeptAs(program)
@@ -119,7 +128,7 @@ class Judge(Judging):
 
         Of something that comes from a library (`external`) the definitions of the project say nothing.
         """
-        if node[1][0] not in {"attr", "name"} or scope.function is None:
+        if node[1][KIND] not in {"attr", "name"} or scope.function is None:
             return None
         question = Question(self._program, node, scope, scope.function, external)
         testimony = self._believed(question)
@@ -167,18 +176,18 @@ class Judge(Judging):
         what the call gives, as far as it is known to come from a library.
         """
         callee, function = node[1], scope.function
-        if callee[0] != "attr" or function is None or not function.is_async or "receiver-methods" in self._off:
+        if callee[KIND] != "attr" or function is None or not function.is_async or "receiver-methods" in self._off:
             return None
         text = callee_text(callee)
         if asks_for_color_of(self._program, function, text):
             return None
-        if test_double.is_test_double(text) or callee[1][1] in scope.plainly_entered:
+        if test_double.is_test_double(text) or callee[ATTR_BASE][1] in scope.plainly_entered:
             return None
         if is_unlisted(self._program, callee, scope) and not is_of_unknown_base(self._program, OF_NOBODY, scope):
             return None
         if any(library.knows(argument.path.partition(".")[0]) and not is_carried(argument.path) for argument in given):
             return None  # what the table of a library does not say is not so
-        if definition_name.is_plain_elsewhere(self._program, callee[2], scope.module.path):
+        if definition_name.is_plain_elsewhere(self._program, callee[ATTR_NAME], scope.module.path):
             return None
         return self._company.speak_of(text, function, is_tested=is_tested)
 
@@ -202,7 +211,7 @@ class Judge(Judging):
 
         It is lost where the other sites show that it is to be awaited, or where a use shows that its result was meant.
         """
-        if scope.function is None or not scope.function.is_async or node[1][0] not in {"attr", "name"}:
+        if scope.function is None or not scope.function.is_async or node[1][KIND] not in {"attr", "name"}:
             return instance
         text = callee_text(node[1])
         is_own = isinstance(instance.cls, Class)
@@ -213,16 +222,19 @@ class Judge(Judging):
         if witness is not None and siblings.is_left_alone(text.rpartition(".")[2]):
             witness = None
         is_query = not is_own and _is_query(instance)
+        is_alone = witness is None and (target is None or not siblings.sites_of(target.name)[0])
+        idle = is_own and is_alone and is_idle(self._program, instance, target)
         if asks_for_color_of(self._program, scope.function, text) or not (
-            witness or is_query or _gives_something_else(instance)
+            witness or is_query or idle or _gives_something_else(instance)
         ):
             return instance
-        why = Reason(f"it gives a `{instance.cls.name}`, which is to be awaited")
+        does = "does nothing until it is awaited" if idle else "is to be awaited"
+        why = Reason(f"it gives {with_article(instance.cls.name)}, which {does}")
         reason = why if witness is None else witness.reason
         site = scope.site(None if witness else target, node[-1], text, "coroutine", lambda: (reason,), sure=False)
         if site is not None:
             site.by_siblings, site.is_firm = witness is not None, witness is not None and witness.firm
-            site.is_quiet = witness is None
+            site.is_quiet = witness is None and not idle
             site.is_query = is_query
         return AwaitableObject(site, lambda: scope.awaited(instance), instance)
 
@@ -248,7 +260,7 @@ class Judge(Judging):
         return site.function.is_async or self._program.counts.is_awaited(name)
 
 
-def with_evidence(program: Program) -> Program:
+def with_evidence(program: P) -> P:
     """The program, with a judge of what inference leaves unknown."""
     program.judge = Judge(program)
     return program
@@ -262,5 +274,5 @@ def _gives_something_else(instance: Instance) -> bool:
     """Whether a class of the project says of itself that it stands for a result: `class Run(Awaitable[R])`."""
     if not isinstance(instance.cls, Class):
         return False
-    bases = [base[1] if base[0] == "index" else base for base in instance.cls.facts.bases]
+    bases = [base[INDEX_BASE] if base[KIND] == "index" else base for base in instance.cls.facts.bases]
     return any(callee_text(base).rpartition(".")[2] in {"Awaitable", "Coroutine"} for base in bases)

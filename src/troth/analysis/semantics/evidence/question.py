@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from troth.analysis.facts.fields import AT, ATTR_BASE, ATTR_NAME, CALL_FUNC, KIND, NAME_ID
+from troth.analysis.facts.names import callee_text
 from troth.analysis.findings import Reason
 from troth.analysis.semantics.evidence.call_site_evidence import OF_NOBODY, is_telling
 from troth.analysis.semantics.evidence.receiver_names import is_called_like_owner
 from troth.analysis.semantics.incident import Promise
-from troth.analysis.semantics.infer.call_results import callee_text
 from troth.analysis.semantics.infer.classes import is_protocol
 from troth.analysis.semantics.resolve import library
 from troth.analysis.semantics.resolve.library import LibraryClass
@@ -21,16 +22,16 @@ if TYPE_CHECKING:
 
     from troth.analysis.facts.model import Node
     from troth.analysis.semantics.infer.evaluator import Evaluator
-    from troth.analysis.semantics.program import Program
+    from troth.analysis.semantics.infer.inference import Inference
     from troth.analysis.semantics.symbols import Function
 
-__all__ = ["Case", "Question", "Testimony", "is_carried", "is_of_unknown_base", "is_unlisted"]
+__all__ = ["EvidenceCase", "Question", "Testimony", "is_carried", "is_of_unknown_base", "is_unlisted"]
 
 _BEHIND = re.compile(r"\)(?:\.\w+){3,}$")  # two attributes at least, and the method
 _CARRIED = re.compile(r"\)\.(?:\w+\.)*(?:obj|state|ctx|user_data|bot_data|chat_data|extensions)\.\w+\.")
 
 
-class Case(NamedTuple):
+class EvidenceCase(NamedTuple):
     """A program with one line that ends in `# lost`, which only this witness reports, or only this doubt silences."""
 
     name: str
@@ -52,16 +53,16 @@ class Testimony(NamedTuple):
 class Question:
     """One call of an unknown callee, in the function around it."""
 
-    def __init__(self, program: Program, node: Node, scope: Evaluator, function: Function, external: str) -> None:
+    def __init__(self, program: Inference, node: Node, scope: Evaluator, function: Function, external: str) -> None:
         self.program = program
         self.node = node
-        self.callee: Node = node[1]
+        self.callee: Node = node[CALL_FUNC]
         self.scope = scope
         self.function = function
         self.external = external
         self.text = callee_text(self.callee)
-        self.is_method = self.callee[0] == "attr"
-        self.name: str = self.callee[2] if self.is_method else self.callee[1]
+        self.is_method = self.callee[KIND] == "attr"
+        self.name: str = self.callee[ATTR_NAME] if self.is_method else self.callee[NAME_ID]
         self._origin: str | None = None
 
     @property
@@ -72,7 +73,7 @@ class Question:
     @property
     def is_entered_plainly(self) -> bool:
         """Whether the receiver comes from a plain `with`."""
-        return self.is_method and self.callee[1][1] in self.scope.plainly_entered
+        return self.is_method and self.callee[ATTR_BASE][NAME_ID] in self.scope.plainly_entered
 
     @property
     def origin(self) -> str:
@@ -108,10 +109,10 @@ class Question:
     def _is_given_by_default(self) -> bool:
         """Whether the receiver is a parameter with something of a library for a default: `trio.TASK_STATUS_IGNORED`."""
         callee, function = self.callee, self.function
-        if callee[0] != "attr" or callee[1][0] != "name":
+        if callee[KIND] != "attr" or callee[ATTR_BASE][KIND] != "name":
             return False
-        param = function.params.get(callee[1][1])
-        if param is None or param[1] is not None or param[2] is None or param[2][0] != "attr":
+        param = function.params.get(callee[ATTR_BASE][NAME_ID])
+        if param is None or param[1] is not None or param[2] is None or param[2][KIND] != "attr":
             return False
         default = self.program.static(function.module, function.parent).value(param[2])
         return isinstance(default, External) or (
@@ -124,35 +125,39 @@ def is_carried(external: str) -> bool:
     return _CARRIED.search(external) is not None
 
 
-def is_unlisted(program: Program, callee: Node, scope: Evaluator) -> bool:
+def is_unlisted(program: Inference, callee: Node, scope: Evaluator) -> bool:
     """Whether the receiver is known, and neither its class nor one that derives from it has the method.
 
     It comes from a base of which nothing is known, or is set from outside: namesakes in other classes say nothing.
     """
-    if callee[0] != "attr" or scope.unmet is None or scope.unmet[0] != callee[3]:
+    if callee[KIND] != "attr" or scope.unmet is None or scope.unmet[0] != callee[AT]:
         return False
-    base, name = scope.unmet[1], callee[2]
-    if base.guess or callee[1] in {("name", "self"), ("name", "cls")} or _may_have_more(program, base, name, scope):
+    base, name = scope.unmet[1], callee[ATTR_NAME]
+    if (
+        base.guess
+        or callee[ATTR_BASE] in {("name", "self"), ("name", "cls")}
+        or _may_have_more(program, base, name, scope)
+    ):
         return False
     answers: MutableMapping[tuple[object, str], bool] = program.answers_to("methods of derived classes")
     key = (base.cls, name)
     answer = answers.get(key)
     if answer is None:
         classes = program.classes
-        owners = [f.owner for f in program.calling.functions_named(name) if f.owner is not None]
+        owners = [f.owner for f in program.index.functions_named(name) if f.owner is not None]
         answer = answers[key] = (isinstance(base.cls, Class) and classes.may_be_given(base.cls, name)) or any(
             base.cls in classes.order(relative) for owner in owners for relative in (owner, *classes.children(owner))
         )
     return not answer
 
 
-def is_of_unknown_base(program: Program, external: str, scope: Evaluator) -> bool:
+def is_of_unknown_base(program: Inference, external: str, scope: Evaluator) -> bool:
     """Whether only a base that nobody knows can bring the method with it: that of a library the file imports."""
     base = scope.unmet[1].cls if external == OF_NOBODY and scope.unmet is not None else None
     return isinstance(base, Class) and None in program.classes.order(base)
 
 
-def _may_have_more(program: Program, base: Instance, name: str, scope: Evaluator) -> bool:
+def _may_have_more(program: Inference, base: Instance, name: str, scope: Evaluator) -> bool:
     """Whether the object may well have what its class lacks: a protocol says the least, and `hasattr` asks."""
     if isinstance(base.cls, Class) and is_protocol(base.cls):
         return True

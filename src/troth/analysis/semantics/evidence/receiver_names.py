@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from troth.analysis.semantics.evidence.words import threshold
 
 if TYPE_CHECKING:
-    from troth.analysis.semantics.program import Program
+    from troth.analysis.semantics.infer.inference import Inference
 
 __all__ = ["MANY_DEFINITIONS", "is_called_like_owner"]
 
 MANY_DEFINITIONS = threshold("definition_name", "many_definitions")
 
 
-def is_called_like_owner(program: Program, word: str, name: str, around: str) -> bool:
+def is_called_like_owner(program: Inference, word: str, name: str, around: str) -> bool:
     """Whether the receiver is called like a class that has the method: `manager` and `EventManager`.
 
     The class around the call is hardly meant: an object seldom holds another of its kind.

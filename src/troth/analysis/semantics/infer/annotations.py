@@ -5,7 +5,25 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.fields import (
+    ATTR_BASE,
+    ATTR_NAME,
+    BINOP_IS_BITOR,
+    BINOP_LEFT,
+    BINOP_RIGHT,
+    CALL_ARGS,
+    CALL_FUNC,
+    CALL_KEYWORDS,
+    CONST_TYPE,
+    CONST_VALUE,
+    INDEX_BASE,
+    ITEMS,
+    KIND,
+    NAME_ID,
+)
 from troth.analysis.facts.from_ast.expressions import ExpressionReader
+from troth.analysis.facts.names import last_name
+from troth.analysis.knowledge.corrections import correction
 from troth.analysis.semantics.resolve.library import LibraryClass
 from troth.analysis.semantics.values import (
     NONE,
@@ -26,10 +44,10 @@ from troth.analysis.semantics.values import (
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import Node
-    from troth.analysis.semantics.program import Program
+    from troth.analysis.semantics.infer.inference import Inference
     from troth.analysis.semantics.symbols import Class, Function, Module
 
-__all__ = ["Types"]
+__all__ = ["Types", "names_async_iterator"]
 
 BUILTINS = frozenset(
     [
@@ -97,10 +115,15 @@ _TYPING = (
 _DEEPEST = 12
 
 
+def names_async_iterator(annotation: Node) -> bool:
+    """Whether an annotation is `AsyncIterator[int]` or a kin of it: for `async for`, and nothing to await."""
+    return last_name(annotation[INDEX_BASE] if annotation[KIND] == "index" else annotation) in _ASYNC_ITERATORS
+
+
 class Types:
     """Reads annotations."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Inference) -> None:
         self._program = program
         self._written: dict[str, Value | None] = {}
         self._parsed: dict[str, Node | None] = {}
@@ -120,14 +143,19 @@ class Types:
             return None
         kind = node[0]
         if kind == "const":
-            if node[1] == "None":
+            if node[CONST_TYPE] == "None":
                 return NONE
-            if node[1] == "str" and len(node) > 2:
-                parsed = self._parse(node[2])
+            if node[CONST_TYPE] == "str" and len(node) > 2:
+                parsed = self._parse(node[CONST_VALUE])
                 return None if parsed is None else self.annotated(parsed, module, function, owner, why, depth + 1)
             return None
-        if kind == "binop" and node[3]:
-            return union([self.annotated(part, module, function, owner, why, depth + 1) for part in (node[1], node[2])])
+        if kind == "binop" and node[BINOP_IS_BITOR]:
+            return union(
+                [
+                    self.annotated(part, module, function, owner, why, depth + 1)
+                    for part in (node[BINOP_LEFT], node[BINOP_RIGHT])
+                ]
+            )
         if kind == "index":
             return self._subscripted(node, module, function, owner, why, depth)
         if kind in {"name", "attr"}:
@@ -157,8 +185,8 @@ class Types:
     def _plain(
         self, node: Node, module: Module, function: Function | None, owner: Class | None, why: Why | None, depth: int
     ) -> Value | None:
-        last = node[1] if node[0] == "name" else node[2]
-        if self.arguments and node[0] == "name" and last in self.arguments:
+        last = node[NAME_ID] if node[KIND] == "name" else node[2]
+        if self.arguments and node[KIND] == "name" and last in self.arguments:
             return self.arguments[last]
         if last == "Self" and owner is not None:
             return Instance(owner, (), why)
@@ -174,14 +202,17 @@ class Types:
             )
         if isinstance(value, FunctionValue) and last[0].isupper():
             return self._program.calls.result(value)  # a function that is called like a class: what it makes is meant
-        if isinstance(value, Instance) and node[0] == "attr" and isinstance(value.cls, LibraryClass):
+        if isinstance(value, Instance) and node[KIND] == "attr" and isinstance(value.cls, LibraryClass):
             return value  # a class of a library holds the name of a type: `ContextTypes.DEFAULT_TYPE`
-        if node[0] == "name" and last in BUILTINS and last not in {"object", "type"}:
+        if node[KIND] == "name" and last in BUILTINS and last not in {"object", "type"}:
             return Builtin(last)
         alias = self._alias(node, module, owner, why, depth)
         if alias is not None:
             return alias
         if isinstance(value, External) and last not in _CONTAINERS and last not in _SPECIAL:
+            stands_for = correction(value.path).types.get(value.path)
+            if stands_for is not None:
+                return self.written(stands_for)
             return None if value.path.startswith(_TYPING) else External(f"{value.path}()")
         if last in _CONTAINERS:
             return Builtin(_CONTAINERS[last])
@@ -191,9 +222,9 @@ class Types:
 
     def _alias(self, node: Node, module: Module, owner: Class | None, why: Why | None, depth: int) -> Value | None:
         """A name that stands for a type expression: `Store = Annotated[Db, Depends(get_db)]`."""
-        if node[0] != "name":
+        if node[KIND] != "name":
             return None
-        home, name = module, node[1]
+        home, name = module, node[NAME_ID]
         for _ in range(5):
             bindings = home.bindings.get(name)
             if not bindings:
@@ -201,7 +232,7 @@ class Types:
             binding = bindings[-1]
             if type(binding) is tuple:
                 value = _bound_of(binding[1])
-                if value is None or value[0] not in {"index", "binop", "name", "attr", "const"}:
+                if value is None or value[KIND] not in {"index", "binop", "name", "attr", "const"}:
                     return None
                 return self.annotated(value, home, None, owner, why, depth + 1)
             target = self._program.names.imported_from(home, binding)
@@ -253,8 +284,8 @@ class Types:
         self, node: Node, module: Module, function: Function | None, owner: Class | None, why: Why | None, depth: int
     ) -> Value | None:
         base, index = node[1], node[2]
-        last = base[1] if base[0] == "name" else base[2] if base[0] == "attr" else ""
-        items: tuple[Node, ...] = index[1] if index[0] == "tuple" else (index,)
+        last = base[NAME_ID] if base[KIND] == "name" else base[ATTR_NAME] if base[KIND] == "attr" else ""
+        items: tuple[Node, ...] = index[ITEMS] if index[KIND] == "tuple" else (index,)
 
         def read(item: Node) -> Value | None:
             return self.annotated(item, module, function, owner, why, depth + 1)
@@ -279,7 +310,7 @@ class Types:
             return TupleOf(tuple(read(item) for item in items))
         if last == "Callable":
             return CallableType(read(items[-1]) if len(items) > 1 else None)
-        if last in BUILTINS and base[0] == "name":
+        if last in BUILTINS and base[KIND] == "name":
             return Builtin(last, tuple(read(item) for item in items))
         args = tuple(read(item) for item in items)
         value = self._resolve(base, module, function)
@@ -297,22 +328,22 @@ def _bound_of(value: Node | None) -> Node | None:
     """The bound of a `TypeVar`, the target of a `NewType`; any other expression as it is."""
     if (
         value is not None
-        and value[0] == "call"
-        and value[1][-1 if value[1][0] == "name" else 2] in {"TypeVar", "NewType"}
+        and value[KIND] == "call"
+        and value[CALL_FUNC][-1 if value[CALL_FUNC][KIND] == "name" else 2] in {"TypeVar", "NewType"}
     ):
-        for name, bound in value[3]:
+        for name, bound in value[CALL_KEYWORDS]:
             if name == "bound":
                 return bound  # type: ignore[no-any-return]
-        return value[2][1] if len(value[2]) == 2 else None
+        return value[CALL_ARGS][1] if len(value[CALL_ARGS]) == 2 else None
     return value
 
 
 def _dotted(node: Node) -> str:
     names: list[str] = []
-    while node[0] == "attr":
-        names.append(node[2])
-        node = node[1]
-    if node[0] != "name":
+    while node[KIND] == "attr":
+        names.append(node[ATTR_NAME])
+        node = node[ATTR_BASE]
+    if node[KIND] != "name":
         return ""
-    names.append(node[1])
+    names.append(node[NAME_ID])
     return ".".join(reversed(names))

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.fields import ATTR_BASE, ATTR_NAME, CALL_ARGS, KIND, NAME_ID
 from troth.analysis.facts.names import decorator_name, last_name
 from troth.analysis.semantics.symbols import Class, Function
 from troth.analysis.semantics.values import (
+    OF_CLASS,
     Awaitable,
     CallableType,
     ClassObject,
@@ -27,9 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import MutableMapping
 
     from troth.analysis.facts.model import Node
-    from troth.analysis.semantics.infer.call_graph import Call
-    from troth.analysis.semantics.program import Program
+    from troth.analysis.semantics.infer.inference import Inference
     from troth.analysis.semantics.resolve.library import LibraryClass
+    from troth.analysis.semantics.summary import Call
 
 __all__ = ["Passed"]
 
@@ -40,7 +42,7 @@ _MOST_CALLERS = 12  # a name that more functions call is hardly one function's o
 class Passed:
     """Asks callers; every answer is kept once it is final."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Inference) -> None:
         self._program = program
         self._known: MutableMapping[tuple[Function, str], Value | None] = program.answers()
         self._asking: set[tuple[Function, str]] = set()
@@ -49,20 +51,20 @@ class Passed:
         """What a name or an attribute of `self` holds, by what callers gave; `wanted` is the method called on it."""
         if function is None or wanted not in self._program.async_names:
             return None
-        if node[0] == "name":
+        if node[KIND] == "name":
             around: Function | None = function
             while around is not None:
-                param = around.params.get(node[1])
+                param = around.params.get(node[NAME_ID])
                 if param is not None:
-                    return self.to(around, node[1]) if _says_nothing(param[1]) else None
+                    return self.to(around, node[NAME_ID]) if _says_nothing(param[1]) else None
                 around = around.parent
-        elif node[0] == "attr" and node[1] == ("name", "self"):
+        elif node[KIND] == "attr" and node[ATTR_BASE] == ("name", "self"):
             owner = function.class_around
             for name, index, annotation, value in () if owner is None else owner.facts.self_attributes:
-                if name == node[2] and annotation is None and value is not None and value[0] == "name":
+                if name == node[ATTR_NAME] and annotation is None and value is not None and value[KIND] == "name":
                     setter = owner.module.function(index)  # type: ignore[union-attr]
-                    param = setter.params.get(value[1])
-                    return None if param is None or not _says_nothing(param[1]) else self.to(setter, value[1])
+                    param = setter.params.get(value[NAME_ID])
+                    return None if param is None or not _says_nothing(param[1]) else self.to(setter, value[NAME_ID])
         return None
 
     def to(self, function: Function, name: str) -> Value | None:
@@ -89,7 +91,7 @@ class Passed:
         ):  # that of subclasses, too, where they have none of their own
             children = self._program.classes.children(owner)
             called = {owner.name, *(child.name for child in children if "__init__" not in child.methods)}
-        callers = list(self._program.calling.functions_naming(called))
+        callers = list(self._program.index.functions_naming(called))
         if not callers or len(callers) > _MOST_CALLERS:
             return None, True
         values: list[Value | None] = []
@@ -98,7 +100,7 @@ class Passed:
                 return None, False  # what it gives is not known yet
             values += [
                 _argument(call, function, name)
-                for call in self._program.calling.of(caller)
+                for call in self._program.summary(caller).calls
                 if self._is_of(call, function)
             ]
         classes: set[Class | LibraryClass] = {m.cls for v in values for m in members_of(v) if isinstance(m, Instance)}
@@ -108,7 +110,7 @@ class Passed:
             return None, True  # each gives another, and of some nothing is known
         if any(isinstance(m, External) for v in values for m in members_of(v)):
             return None, True  # somebody gives an object of a library, of which nobody knows the class
-        why = (f"the callers of `{function.qualname}` give it one", *function.place)
+        why = (f"the callers of `{function.qualname}` give it {OF_CLASS}", *function.place)
         return union([Instance(cls, (), why, guess=True) for cls in sorted(classes, key=lambda cls: cls.name)]), True
 
     def _is_of(self, call: Call, function: Function) -> bool:
@@ -140,7 +142,7 @@ class Passed:
     def _is_put_on(self, decorator: Function, function: Function, *, is_outer: bool) -> bool:
         """Whether it decorates the function; the outer one gets it only where it is not given something else first."""
         for node in function.facts.decorators:
-            if decorator_name(node) == decorator.name and not (is_outer and node[0] == "call" and node[2]):
+            if decorator_name(node) == decorator.name and not (is_outer and node[KIND] == "call" and node[CALL_ARGS]):
                 value = self._program.effects.decorator(function, node)
                 if isinstance(value, FunctionValue) and value.function is decorator:
                     return True
@@ -149,7 +151,7 @@ class Passed:
 
 def _says_nothing(annotation: Node | None) -> bool:
     """Whether a parameter has no annotation, or one that lets in anything."""
-    return annotation is None or (annotation[0] in {"name", "attr"} and last_name(annotation) in {"Any", "object"})
+    return annotation is None or (annotation[KIND] in {"name", "attr"} and last_name(annotation) in {"Any", "object"})
 
 
 def _is_of_project(value: Value | None) -> bool:

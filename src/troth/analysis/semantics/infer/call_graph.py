@@ -7,53 +7,31 @@ asks about it, and rules ask by the names a function mentions; most functions of
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from troth.analysis.incremental.dependencies import Words
-from troth.analysis.semantics.infer.call_results import callee_text
 from troth.analysis.semantics.resolve import library
 from troth.analysis.semantics.resolve.library import LibraryFunction
 from troth.analysis.semantics.resolve.name_index import called_in
+from troth.analysis.semantics.summary import Call
 from troth.analysis.semantics.symbols import Class, Function
 from troth.analysis.semantics.values import ClassObject, External, FunctionValue, Instance, Value, members_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-    from troth.analysis.facts.model import At, Node
-    from troth.analysis.semantics.program import Program
+    from troth.analysis.semantics.infer.inference import Inference
 
 __all__ = ["Call", "Calling", "names_of"]
 
-Given = tuple[str | None, Value | None]
 _ByName = dict[str, list[tuple[int, int]]]
 _MADE = re.compile(r"(\b[A-Z]\w*)\(\)\.")  # `threading.Lock().acquire`: a method of an object that was just made
-
-
-class Call(NamedTuple):
-    """One call. `given` are its arguments in order, with the keyword where there is one."""
-
-    caller: Function
-    node: Node
-    callee: Value | None
-    given: tuple[Given, ...]
-    is_awaited: bool
-
-    @property
-    def at(self) -> At:
-        """Its place."""
-        return self.node[-1]  # type: ignore[no-any-return]
-
-    @property
-    def text(self) -> str:
-        """The callee as written."""
-        return callee_text(self.node[1])
 
 
 class Calling:
     """The calls of functions, each walked once."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Inference) -> None:
         self.program = program
         self._asked: tuple[tuple[str, ...], _ByName] | None = None
 

@@ -1,4 +1,25 @@
-"""What a call gives: a promise, an object, or what the function returns."""
+"""Infer what a call gives: an awaitable, an object, or what the function returns.
+
+The callee decides. A function of the project gives what its color and its decorators make of it; a function of a
+library, what its table says; a class, an object; an object, what its `__call__` gives; and so on. If the callee is
+unknown, the judge of the walk is asked (`scope.judged`); inference itself never guesses.
+
+- An `async def` gives a `Coroutine` with a `Site`, the place of this call, and a thunk for what awaiting it gives.
+  Most results are never asked for, so they are worked out late, and `result` keeps them.
+- A plain function gives what it returns. If that is an awaitable, this call counts as the one that makes it
+  (`_fresh`): whoever calls has to await it, and the reasons name the call inside. If only some ways return one, the
+  result is unknown, because only the call could say which.
+- A method may be overridden. If one override is sync and another async, the result is unknown; if all implementations
+  are `async def` below a base that says nothing, theirs is taken.
+- One of several callees (`Union`) gives a coroutine only if all of them do. If one of them is unknown, the others are
+  a guess.
+- A result is read from the annotation, and else from the walk through the function (`Program.inferred`). A function
+  that is asked about while it is being asked about answers unknown, which ends every recursion.
+
+A site carries how sure it is: a receiver whose class is a guess, a decorator that may change the color, or a library
+that the project pins to an older major version makes it likely. Reasons are callables, because most awaitables are
+awaited on the spot and nobody asks why they are known.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +27,34 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
-from troth.analysis.facts.names import last_name
-from troth.analysis.facts.nodes import words_of
+from troth.analysis.facts.fields import (
+    ATTR_NAME,
+    BINOP_LEFT,
+    CALL_ARGS,
+    CALL_FUNC,
+    CONST_VALUE,
+    INDEX_BASE,
+    INDEX_KEY,
+    KIND,
+    NAME_ID,
+    VALUE,
+)
+from troth.analysis.facts.names import callee_text, last_name
+from troth.analysis.facts.nodes import of_kind, words_of
 from troth.analysis.knowledge.corrections import correction
 from troth.analysis.knowledge.semantics import semantics
+from troth.analysis.semantics.infer.annotations import names_async_iterator
 from troth.analysis.semantics.infer.dynamic_attributes import gives_a_stand_in
 from troth.analysis.semantics.infer.identity_functions import handed_back
-from troth.analysis.semantics.infer.overloads import meant_overloads
 from troth.analysis.semantics.infer.virtual_dispatch import async_implementations, overridden_otherwise, works_otherwise
 from troth.analysis.semantics.resolve import library
 from troth.analysis.semantics.resolve.library import LibraryClass, LibraryFunction
-from troth.analysis.semantics.resolve.library_variants import is_plain_here
+from troth.analysis.semantics.resolve.library_variants import is_perhaps_plain_here, is_plain_here
+from troth.analysis.semantics.resolve.overloads import meant_by_stream, meant_overloads
 from troth.analysis.semantics.symbols import Class, Function
 from troth.analysis.semantics.values import (
     NONE,
+    OF_CLASS,
     AsyncContext,
     AsyncGenerator,
     Awaitable,
@@ -49,9 +84,9 @@ if TYPE_CHECKING:
     from troth.analysis.findings import Reason
     from troth.analysis.semantics.incident import Promise
     from troth.analysis.semantics.infer.evaluator import Evaluator
-    from troth.analysis.semantics.program import Program
+    from troth.analysis.semantics.infer.inference import Inference
 
-__all__ = ["Calls", "callee_text"]
+__all__ = ["Calls"]
 
 Arguments = list[tuple[str | None, Value | None]]
 
@@ -84,11 +119,12 @@ TO_COROUTINE = frozenset({"sync_to_async", "database_sync_to_async", "asyncify"}
 class Calls:
     """Calls values."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Inference) -> None:
         self._program = program
         self._results: MutableMapping[Function, Value | None] = program.answers()
         self._of_bound: MutableMapping[tuple[Function, object], Value | None] = program.answers()
         self._asking: set[Function] = set()
+        self._giving_itself: MutableMapping[Function, bool] = program.answers()
         self._fluent: set[Function] = set()  # those that return `Self`: the answer depends on the receiver
 
     def call(self, func: Value | None, node: Node, values: Arguments, scope: Evaluator) -> Value | None:
@@ -164,7 +200,7 @@ class Calls:
         if effect in {"coroutine", "generator", "context"}:
             if _lacks_self(function, receiver, values):
                 return None
-            if overridden_otherwise(program, function, receiver, asking=scope.module.path):
+            if overridden_otherwise(program, function, receiver, asking=scope.module.path, callee=node[1]):
                 return None
             doubt = scope.doubt_about(function, node, is_guess=_guessed(receiver))
             if doubt == "unknown":
@@ -192,9 +228,9 @@ class Calls:
             returned = handed_back(program, func, node, values)
             if returned is not None:
                 return returned
-        if overridden_otherwise(program, function, receiver, asking=scope.module.path):
+        if overridden_otherwise(program, function, receiver, asking=scope.module.path, callee=node[1]):
             return self._overridden(func, function, node, scope)
-        if result is not None and scope.is_patched(node[1]):
+        if result is not None and (scope.is_patched(node[1]) or scope.hands_over_patched(node, function.facts.calls)):
             return None
         if isinstance(result, Coroutine | Awaitable) and works_otherwise(program, function, receiver):
             return None
@@ -241,7 +277,7 @@ class Calls:
     def _by_type_argument(self, function: Function, values: Arguments) -> Value | None:
         """`def get(kind: type[T]) -> T`: the class that is given is the class that comes back."""
         returns = function.facts.returns
-        if returns is None or returns[0] != "name":
+        if returns is None or returns[KIND] != "name":
             return None
         for param, (_, value) in zip(
             [p for p in function.facts.params if p[0] not in {"self", "cls"}], values, strict=False
@@ -249,8 +285,8 @@ class Calls:
             annotation = param[1]
             if (
                 annotation is not None
-                and annotation[0] == "index"
-                and annotation[2] == returns
+                and annotation[KIND] == "index"
+                and annotation[INDEX_KEY] == returns
                 and isinstance(value, ClassObject)
             ):
                 return self._program.types.instance(value.cls, (), None)
@@ -349,7 +385,7 @@ class Calls:
             return self._program.reasons.of_library(func, function)
 
         if "a" in flags:
-            if is_plain_here(name.partition(".")[0], function.name, self._program.allowed):
+            if is_plain_here(self._program, name.partition(".")[0], function.name):
                 return None
             sure = not _guessed(func.receiver)
             top = name.partition(".")[0]
@@ -358,12 +394,16 @@ class Calls:
                 if not self._program.counts.is_awaited(function.name):
                     return None  # in the version that is asked for it may be plain
                 sure = False
-            sure = sure and behind < 2
+            is_either = is_perhaps_plain_here(self._program, top, function.name)
+            sure = sure and behind < 2 and not is_either
             site = scope.site(function, at, text, "coroutine", reasons, sure=sure)
             if site is not None:
                 site.by_name = _guessed(func.receiver)
-            return Coroutine(site, lambda: self._awaited_library(function, func, values, scope))
-        result = self._library_result(function, func)
+            path = scope.module.path
+            return Coroutine(
+                site, lambda: meant_by_stream(self._awaited_library(function, func, values, scope), node, path)
+            )
+        result = meant_by_stream(self._library_result(function, func), node, scope.module.path)
         spawner = semantics().spawners.get(name) if isinstance(result, Awaitable) else None
         if spawner is not None and spawner.gives == "task" and spawner.keeper == "callee":
             return Awaitable(_first_result(values, scope), "task")  # it runs by itself, whatever becomes of it here
@@ -415,7 +455,7 @@ class Calls:
         return None
 
     def _cast(self, node: Node, scope: Evaluator, value: Value | None) -> Value | None:
-        if any(is_lost_by_type(m) for m in members_of(value)):
+        if any(is_lost_by_type(m) for m in members_of(value)) and not names_async_iterator(node[2][0]):
             return value  # `cast` changes nothing: a promise stays one
         if len(node[2]) == 2:
             return self._program.types.annotated(node[2][0], scope.module, scope.function)
@@ -467,6 +507,8 @@ class Calls:
             return Builtin(
                 "list" if name in {"sorted", "iter", "reversed"} else name, (scope.iterated(first),) if values else ()
             )
+        if name == "map" and len(values) > 1:
+            return self._mapped(values[0], node, scope)
         if name == "enumerate":
             return Builtin("iterator", (TupleOf((Builtin("int"), scope.iterated(first))),))
         if name == "zip":
@@ -486,16 +528,28 @@ class Calls:
             return Builtin("dict", ())
         return Builtin(function.returns) if function.returns else None
 
+    def _mapped(self, given: tuple[str | None, Value | None], node: Node, scope: Evaluator) -> Value:
+        """What `map(load, keys)` goes through. A promise is lost there only where it is used as if it were a result."""
+        key, func = given
+        is_known = isinstance(func, FunctionValue) and isinstance(func.function, Function)
+        if key is not None or not (is_known or (isinstance(func, ClassObject) and isinstance(func.cls, Class))):
+            return Builtin("iterator", ())
+        call = ("call", node[2][0], node[2][1:], (), node[-1])
+        item = self.call(func, call, [(None, None) for _ in node[2][1:]], scope)
+        if isinstance(item, Coroutine) and item.site is not None:
+            item.site.is_quiet = True
+        return Builtin("iterator", (item,))
+
     def _getattr(self, node: Node, values: Arguments, scope: Evaluator) -> Value | None:
         """`getattr(x, "name")`, and `getattr(self, f"handle_{kind}")` where every method that fits has one color."""
         if len(node[2]) < 2:
             return None
         name, base = node[2][1], values[0][1]
-        if name[0] == "const" and len(name) == 3:
+        if name[KIND] == "const" and len(name) == 3:
             if len(node[2]) > 2:
-                attribute = scope.attribute(base, name[2], node[-1])
+                attribute = scope.attribute(base, name[CONST_VALUE], node[-1])
                 return None if attribute is None else union([attribute, NONE])
-            return scope.attribute(base, name[2], node[-1])
+            return scope.attribute(base, name[CONST_VALUE], node[-1])
         parts = self._name_parts(node, scope)
         if parts is None or not isinstance(base, Instance) or not isinstance(base.cls, Class):
             return None
@@ -514,9 +568,14 @@ class Calls:
     def _name_parts(self, node: Node, scope: Evaluator) -> tuple[str, str] | None:
         """What a name that is put together begins and ends with: `f"handle_{kind}"`, `"handle_" + kind`."""
         name = node[2][1]
-        if name[0] == "binop" and name[1][:2] == ("const", "str") and len(name[1]) == 3 and name[1][2]:
-            return name[1][2], ""
-        if name[0] != "fstr" or not scope.module.own:
+        if (
+            name[KIND] == "binop"
+            and name[BINOP_LEFT][:2] == ("const", "str")
+            and len(name[BINOP_LEFT]) == 3
+            and name[BINOP_LEFT][CONST_VALUE]
+        ):
+            return name[BINOP_LEFT][CONST_VALUE], ""
+        if name[KIND] != "fstr" or not scope.module.own:
             return None
         match = NAME_BY_PARTS.search(self._program.text(scope.module.path).cut(*node[-1]))
         return None if match is None or not (match["prefix"] or match["suffix"]) else (match["prefix"], match["suffix"])
@@ -565,7 +624,7 @@ class Calls:
     def _construct(self, func: ClassObject, node: Node, values: Arguments, scope: Evaluator) -> Value | None:
         cls = func.cls
         module = scope.module
-        why = (f"`{callee_text(node[1])}(…)` makes a `{cls.name}`", module.path, node[-1][0])
+        why = (f"`{callee_text(node[1])}(…)` makes {OF_CLASS}", module.path, node[-1][0])
         if isinstance(cls, LibraryClass):
             if cls.qualified in {"functools.partial", "functools.partialmethod"}:
                 return _partly(values)
@@ -634,7 +693,26 @@ class Calls:
             finally:
                 self._asking.discard(function)
             self._results[function] = value
-        return self._results[function]
+        value = self._results[function]
+        if (
+            isinstance(value, Instance)
+            and value.cls is function.owner
+            and isinstance(func.receiver, Instance)
+            and func.receiver.cls is not value.cls
+            and function.facts.returns is None
+            and self._gives_itself(function)
+        ):
+            return func.receiver  # `return self` of a base gives an object of the class that was asked
+        return value
+
+    def _gives_itself(self, function: Function) -> bool:
+        """Whether all that a method returns is the object that it belongs to."""
+        if function not in self._giving_itself:
+            params = function.facts.params
+            returned = [node[VALUE] for node in of_kind(function.body(), "return")]
+            own = ("name", params[0][0]) if params else None
+            self._giving_itself[function] = bool(returned) and all(node == own for node in returned)
+        return self._giving_itself[function]
 
     def _of_generic(
         self, function: Function, receiver: Instance, owner: Class | None, arguments: dict[str, Value | None]
@@ -661,29 +739,13 @@ class Calls:
             return None
         place = (function.module.path, function.facts.at[0])
         value = self._program.types.annotated(
-            returns, function.module, function.parent, owner, (f"`{function.qualname}` returns it", *place)
+            returns, function.module, function.parent, owner, (f"`{function.qualname}` returns {OF_CLASS}", *place)
         )
         if function.is_generator:
             if isinstance(value, Builtin) and value.name in {"iterator", "async iterator", "list"}:
                 return value.args[0] if value.args else None
             return None
         return value
-
-
-def callee_text(node: Node) -> str:
-    """The callee as a reader would name it."""
-    kind = node[0]
-    if kind == "name":
-        return str(node[1])
-    if kind == "attr":
-        return f"{callee_text(node[1])}.{node[2]}"
-    if kind == "call":
-        return f"{callee_text(node[1])}()"
-    if kind == "await":
-        return f"(await {callee_text(node[1])})"
-    if kind == "index":
-        return f"{callee_text(node[1])}[…]"
-    return "…"
 
 
 def _partly(values: Arguments) -> Value | None:
@@ -719,12 +781,16 @@ def _is_told(value: Value | None) -> bool:
 def _asked_for(node: Node, values: Arguments, scope: Evaluator) -> Value | None:
     """An object of the class that a container, a screen or an injector of nobody knows what kind is asked for."""
     callee = node[1]
-    if callee[0] != "attr" or callee[2] not in _ASKING or len(values) != 1 or values[0][0] is not None:
+    if callee[KIND] != "attr" or callee[ATTR_NAME] not in _ASKING or len(values) != 1 or values[0][0] is not None:
         return None
     requested = values[0][1]
     if not isinstance(requested, ClassObject) or not isinstance(requested.cls, Class):
         return None
-    why = (f"`{callee_text(callee)}` is asked for a `{requested.cls.name}`", scope.module.path, node[-1][0])
+    why = (
+        f"`{callee_text(callee)}` is asked for {OF_CLASS}",
+        scope.module.path,
+        node[-1][0],
+    )
     return Instance(requested.cls, (), why, guess=True)
 
 
@@ -736,14 +802,14 @@ def _decorates(node: Node, values: Arguments, scope: Evaluator) -> bool:
 
     What is given to it may be unknown; then it is the decorator of a library, which was told something first.
     """
-    if node[1][0] != "call" or len(values) != 1 or values[0][0] is not None:
+    if node[1][KIND] != "call" or len(values) != 1 or values[0][0] is not None:
         return False
     decorated = values[0][1]
     if isinstance(decorated, FunctionValue | Lambda):
         return True
     maker = (
-        scope.value(node[1][1])
-        if node[1][2] and (decorated is None or isinstance(decorated, CallableType | External))
+        scope.value(node[1][CALL_FUNC])
+        if node[1][CALL_ARGS] and (decorated is None or isinstance(decorated, CallableType | External))
         else None
     )
     return isinstance(maker, FunctionValue) and isinstance(maker.function, LibraryFunction)
@@ -796,17 +862,17 @@ def _gathered(values: Arguments, scope: Evaluator) -> Value | None:
 def _variable_of_itself(function: Function) -> str:
     """The type variable that a method returns and that stands for its own class: `def make(cls: type[T]) -> T`."""
     returns, params = function.facts.returns, function.facts.params
-    if returns is None or returns[0] != "name" or function.owner is None or not params or params[0][1] is None:
+    if returns is None or returns[KIND] != "name" or function.owner is None or not params or params[0][1] is None:
         return ""
     annotation = params[0][1]
-    if annotation[0] == "index" and last_name(annotation[1]) in {"type", "Type"}:
-        annotation = annotation[2]
+    if annotation[KIND] == "index" and last_name(annotation[INDEX_BASE]) in {"type", "Type"}:
+        annotation = annotation[INDEX_KEY]
     if annotation != returns:
         return ""
-    bound = function.module.bindings.get(returns[1])
+    bound = function.module.bindings.get(returns[NAME_ID])
     value = bound[-1][1] if bound and type(bound[-1]) is tuple else None
-    is_variable = value is not None and value[0] == "call" and last_name(value[1]) == "TypeVar"
-    return str(returns[1]) if is_variable else ""
+    is_variable = value is not None and value[KIND] == "call" and last_name(value[CALL_FUNC]) == "TypeVar"
+    return str(returns[NAME_ID]) if is_variable else ""
 
 
 _PROMISES: dict[str, Promise] = {"coroutine": "coroutine", "generator": "generator", "context": "context"}

@@ -4,8 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.fields import (
+    AT,
+    ATTR_BASE,
+    ATTR_NAME,
+    CALL_ARGS,
+    CALL_FUNC,
+    CALL_KEYWORDS,
+    DICT_KEYS,
+    FOR_TARGET,
+    INDEX_BASE,
+    INDEX_KEY,
+    ITEMS,
+    KIND,
+    NAME_ID,
+)
 from troth.analysis.facts.model import body_of
-from troth.analysis.facts.names import last_name
+from troth.analysis.facts.names import last_name, other_name_of
 from troth.analysis.facts.nodes import children
 from troth.analysis.knowledge.corrections import correction
 from troth.analysis.semantics.infer.container_contents import filled, is_empty
@@ -14,8 +29,10 @@ from troth.analysis.semantics.resolve.library import LibraryClass, LibraryFuncti
 from troth.analysis.semantics.symbols import Class, Function
 from troth.analysis.semantics.values import (
     NONE,
+    OF_CLASS,
     Builtin,
     ClassObject,
+    External,
     FunctionValue,
     Instance,
     Value,
@@ -27,11 +44,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, MutableMapping
 
     from troth.analysis.facts.model import ClassFacts, Node
-    from troth.analysis.semantics.program import Program
+    from troth.analysis.semantics.infer.inference import Inference
 
 __all__ = ["Classes", "is_protocol", "says_protocol"]
 
 _DEEPEST = 40
+_MOST_CHILDREN = 100  # of a base that so many derive from, nobody knows which is meant
 
 # Where protocols of types come from.
 _OF_TYPING = frozenset({"typing", "typing_extensions", "collections", "abc"})
@@ -56,7 +74,7 @@ _SAYING_NOTHING = frozenset(
 class Classes:
     """Answers questions about classes; every answer is kept."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Inference) -> None:
         self._program = program
         self._orders: MutableMapping[Class, tuple[Class | LibraryClass | None, ...]] = program.answers()
         self._attributes: MutableMapping[tuple[Class, str], Value | None] = program.answers()
@@ -65,6 +83,7 @@ class Classes:
         self._generic: dict[Class, tuple[str, ...]] = {}
         self._bound_by_bases: MutableMapping[tuple[Class, Class], dict[str, Value | None]] = program.answers()
         self._remade: MutableMapping[Class, bool] = program.answers()
+        self._below: MutableMapping[tuple[Class, str], Value | None] = program.answers()
 
     def order(self, cls: Class) -> tuple[Class | LibraryClass | None, ...]:
         """The class and its ancestors in the order Python looks through them; None stands for an unknown base."""
@@ -82,8 +101,8 @@ class Classes:
         if depth > _DEEPEST:
             return met
         for base in cls.facts.bases:
-            node: Node = base[1] if base[0] == "index" else base
-            if node[0] in {"star", "call"}:
+            node: Node = base[INDEX_BASE] if base[KIND] == "index" else base
+            if node[KIND] in {"star", "call"}:
                 met.append(None)
                 continue
             if last_name(node) in _SHAPELESS and not _is_a_namesake(cls, node):
@@ -122,12 +141,76 @@ class Classes:
             is_remade = is_remade or self._is_remade(ancestor)
             if name in ancestor.methods:
                 return NONE if is_empty else None if is_remade else self._method(ancestor, name, receiver)
+            method = self._method_behind(ancestor, name) if isinstance(receiver, Instance) else ""
+            if method:
+                return None if is_remade else self._method(ancestor, method, receiver)
             attribute = self._attribute(ancestor, name, receiver)
             if attribute is NONE and name not in ancestor.values:
                 is_empty = True  # to be filled, perhaps by a method of a mixin further up
             elif attribute is not _MISSING:
                 return attribute  # type: ignore[return-value]
-        return NONE if is_empty else None
+        return (self._filled_below(cls, name) or NONE) if is_empty else None
+
+    def beside_mixin(self, mixin: Class, name: str) -> Value | None:
+        """What `super().name` is in a class that has no such base itself: the classes it is mixed into have one.
+
+        Only where all of them agree on its color, and no base that nobody knows comes first.
+        """
+        key = (mixin, f"super().{name}")
+        if key not in self._below:
+            self._below[key] = None  # while it is being found out
+            self._below[key] = self._look_beside(mixin, name)
+        return self._below[key]
+
+    def _look_beside(self, mixin: Class, name: str) -> Value | None:
+        if None in self.order(mixin):
+            return None
+        next_in_line: dict[Function, Instance] = {}
+        for child in self.children(mixin)[:_MOST_CHILDREN]:
+            order = self.order(child)
+            after = order[order.index(mixin) + 1 :]
+            owner = next((c for c in after if c is None or (isinstance(c, Class) and name in c.methods)), None)
+            if owner is None and (None in after or any(isinstance(c, LibraryClass) for c in after)):
+                return None
+            if isinstance(owner, Class):
+                next_in_line |= {owner.module.function(index): Instance(owner) for index in owner.methods[name]}
+        if len({function.is_async for function in next_in_line}) != 1:
+            return None
+        return union([self._bound(function, receiver) for function, receiver in next_in_line.items()])
+
+    def _filled_below(self, cls: Class, name: str) -> Value | None:
+        """What the classes that derive from `cls` set an attribute to which it leaves empty, if all set the same.
+
+        A part of a larger class says `self.client = None`, and only the whole knows the client.
+        """
+        key = (cls, name)
+        if key not in self._below:
+            self._below[key] = None  # while it is being found out
+            self._below[key] = self._look_below(cls, name)
+        return self._below[key]
+
+    def _look_below(self, cls: Class, name: str) -> Value | None:
+        own = set(self.order(cls))
+        children = self.children(cls)
+        if len(children) > _MOST_CHILDREN:
+            return None
+        below = dict.fromkeys(ancestor for child in children for ancestor in self.order(child) if ancestor not in own)
+        values = [
+            member
+            for ancestor in below
+            if isinstance(ancestor, Class)
+            for attribute in [self._attribute(ancestor, name, NONE)]
+            if attribute is not _MISSING and attribute is not NONE
+            for member in members_of(attribute)  # type: ignore[arg-type]
+            if member is not NONE
+        ]
+        first = values[0] if values else None
+        if isinstance(first, External):
+            return first if all(isinstance(v, External) and v.path == first.path for v in values) else None
+        if not isinstance(first, Instance) or not all(isinstance(v, Instance) and v.cls == first.cls for v in values):
+            return None
+        why = first.why or (f"`{name}` of a class that derives from `{cls.name}` is {OF_CLASS}", *cls.place)
+        return Instance(first.cls, first.args, why, guess=True)
 
     def _is_remade(self, cls: Class) -> bool:
         """Whether a decorator of the project goes through the methods of a class, and sets others in their place."""
@@ -138,7 +221,7 @@ class Classes:
             scope = self._program.static(
                 cls.module, cls.module.function(cls.facts.parent) if cls.facts.parent else None
             )
-            values = [scope.value(node[1] if node[0] == "call" else node) for node in cls.facts.decorators]
+            values = [scope.value(node[CALL_FUNC] if node[KIND] == "call" else node) for node in cls.facts.decorators]
             self._remade[cls] = any(
                 isinstance(value, FunctionValue)
                 and isinstance(value.function, Function)
@@ -256,6 +339,19 @@ class Classes:
             return self._program.calls.result(bound)
         return bound
 
+    def _method_behind(self, cls: Class, name: str) -> str:
+        """The method of `cls` that its body gives a second name, which no class below takes for something else."""
+        if name not in cls.values or name in cls.annotations:
+            return ""
+        method = other_name_of(cls.values[name])
+        is_set_twice = sum(value_name == name for value_name, _ in cls.facts.values) > 1
+        if method not in cls.methods or is_set_twice or _sets_itself(cls, name):
+            return ""
+        is_replaced = any(
+            name in child.methods or name in child.values or _sets_itself(child, name) for child in self.children(cls)
+        )
+        return "" if is_replaced else method
+
     def _is_for_others(self, cls: Class, name: str, value: Value | None) -> bool:
         """Whether a class holds another class that its subclasses replace: the object's own class tells which it is."""
         return isinstance(members_of(value)[-1], ClassObject) and any(
@@ -288,17 +384,18 @@ class Classes:
         program = self._program
         where = (cls.module.path, cls.facts.at[0])
         if name in cls.annotations:
-            why = (f"`{name}` is annotated in `{cls.name}`", *where)
+            why = (f"`{name}` is {OF_CLASS} (annotated in `{cls.name}`)", *where)
             annotated = program.types.annotated(cls.annotations[name], cls.module, None, cls, why)
             if annotated is not None:
                 return annotated
         values: list[Value | None] = []
         for _, index, annotation, value in assigned:
             function = cls.module.function(index)
-            why = (f"`self.{name}` is set in `{function.qualname}`", cls.module.path, function.facts.at[0])
+            text = f"`self.{name}` is {OF_CLASS} (annotated in `{function.qualname}`)"
+            why = (text, cls.module.path, function.facts.at[0])
             if annotation is not None:
                 annotated = program.types.annotated(annotation, cls.module, function, cls, why)
-                is_table = value is not None and value[0] == "dict" and bool(value[1])
+                is_table = value is not None and value[KIND] == "dict" and bool(value[DICT_KEYS])
                 if annotated is not None and (not is_table or _says_what_it_holds(annotated)):
                     return annotated  # but a table written out says more than `dict[str, Callable]`
             if value is not None:
@@ -313,12 +410,19 @@ class Classes:
         """What a value in the body of a class gives its objects: `attr.ib(factory=Store)` gives each a `Store`."""
         scope = self._program.static(cls.module, owner=cls)
         if (
-            node[0] == "call"
-            and (node[1][1] if node[1][0] == "name" else node[1][2] if node[1][0] == "attr" else "") in _FIELDS
+            node[KIND] == "call"
+            and (
+                node[CALL_FUNC][NAME_ID]
+                if node[CALL_FUNC][KIND] == "name"
+                else node[CALL_FUNC][ATTR_NAME]
+                if node[CALL_FUNC][KIND] == "attr"
+                else ""
+            )
+            in _FIELDS
         ):
-            for keyword, argument in node[3]:
+            for keyword, argument in node[CALL_KEYWORDS]:
                 if keyword in {"factory", "default_factory"}:
-                    return scope.value(("call", argument, (), (), node[-1]))
+                    return scope.value(("call", argument, (), (), node[AT]))
                 if keyword == "default":
                     return scope.value(argument)
                 if keyword == "type":
@@ -347,25 +451,33 @@ class Classes:
         if cls not in self._generic:
             names: tuple[str, ...] = ()
             for base in cls.facts.bases:
-                if base[0] == "index" and (base[1][1] if base[1][0] == "name" else base[1][2]) in {
+                if base[KIND] == "index" and (
+                    base[INDEX_BASE][NAME_ID] if base[INDEX_BASE][KIND] == "name" else base[INDEX_BASE][2]
+                ) in {
                     "Generic",
                     "Protocol",
                 }:
-                    items = base[2][1] if base[2][0] == "tuple" else (base[2],)
-                    names = tuple(item[1] for item in items if item[0] == "name")
+                    items = base[INDEX_KEY][ITEMS] if base[INDEX_KEY][KIND] == "tuple" else (base[INDEX_KEY],)
+                    names = tuple(item[NAME_ID] for item in items if item[KIND] == "name")
             self._generic[cls] = names
         return self._generic[cls]
 
     def _through_bases(self, cls: Class, owner: Class, names: tuple[str, ...], depth: int) -> dict[str, Value | None]:
         for base in cls.facts.bases if depth < _DEEPEST else ():
-            node = base[1] if base[0] == "index" else base
-            if node[0] not in {"name", "attr"}:
+            node = base[INDEX_BASE] if base[KIND] == "index" else base
+            if node[KIND] not in {"name", "attr"}:
                 continue
             value = self._program.static(cls.module).value(node)
             if not isinstance(value, ClassObject) or not isinstance(value.cls, Class) or value.cls is cls:
                 continue
             if value.cls is owner:
-                items = () if base[0] != "index" else base[2][1] if base[2][0] == "tuple" else (base[2],)
+                items = (
+                    ()
+                    if base[KIND] != "index"
+                    else base[INDEX_KEY][ITEMS]
+                    if base[INDEX_KEY][KIND] == "tuple"
+                    else (base[INDEX_KEY],)
+                )
                 return {n: self._program.types.annotated(i, cls.module) for n, i in zip(names, items, strict=False)}
             deeper = self._through_bases(value.cls, owner, names, depth + 1)
             if deeper:
@@ -388,6 +500,9 @@ class Classes:
     def _library_member(self, cls: LibraryClass, name: str, receiver: Value) -> Value | None:
         member = library.member(cls.qualified, name)
         if member is None:
+            made = correction(cls.qualified).results.get(f"{cls.qualified}.{name}")
+            if made is not None:
+                return FunctionValue(LibraryFunction(f"{cls.qualified}.{name}", ("", made, {}), cls), receiver)
             return _told_in_brackets(self._program, cls, name, receiver)
         if member.kind == "attribute":
             return self._program.types.written(member.type)
@@ -426,6 +541,11 @@ def _says_what_it_holds(declared: Value) -> bool:
     return all(isinstance(member, Instance | Builtin) for member in members_of(declared.args[-1]))
 
 
+def _sets_itself(cls: Class, name: str) -> bool:
+    """Whether a method of `cls` gives an object an attribute of that name."""
+    return any(attribute == name for attribute, *_ in cls.facts.self_attributes)
+
+
 def _sets_methods(decorator: Function) -> bool:
     """Whether a function, or one inside it, goes through the attributes of something and sets them anew.
 
@@ -441,9 +561,17 @@ def _sets_methods(decorator: Function) -> bool:
 def _sets_what_it_loops_over(nodes: Iterable[Node], targets: tuple[Node, ...]) -> bool:
     for node in nodes:
         inside = targets
-        if node[0] == "for":
-            inside = (*targets, *(node[2][1] if node[2][0] in {"tuple", "list"} else (node[2],)))
-        if node[0] == "call" and node[1] == ("name", "setattr") and len(node[2]) > 1 and node[2][1] in inside:
+        if node[KIND] == "for":
+            inside = (
+                *targets,
+                *(node[FOR_TARGET][ITEMS] if node[FOR_TARGET][KIND] in {"tuple", "list"} else (node[FOR_TARGET],)),
+            )
+        if (
+            node[KIND] == "call"
+            and node[CALL_FUNC] == ("name", "setattr")
+            and len(node[CALL_ARGS]) > 1
+            and node[CALL_ARGS][1] in inside
+        ):
             return True
         if _sets_what_it_loops_over(children(node), inside):
             return True
@@ -452,8 +580,8 @@ def _sets_what_it_loops_over(nodes: Iterable[Node], targets: tuple[Node, ...]) -
 
 def _is_a_namesake(cls: Class, node: Node) -> bool:
     """`asyncio.Protocol`, and the `Protocol` of a project's own, are no protocols of types."""
-    if node[0] == "attr":
-        return bool(node[1] == ("name", "asyncio"))
+    if node[KIND] == "attr":
+        return bool(node[ATTR_BASE] == ("name", "asyncio"))
     homes = [
         imported.module.partition(".")[0] for imported in cls.module.imports_of(node[1]) if imported.name is not None
     ]
@@ -475,10 +603,10 @@ def is_protocol(cls: Class) -> bool:
 
 def says_protocol(facts: ClassFacts) -> bool:
     """The same, of its facts alone."""
-    return any(last_name(base[1] if base[0] == "index" else base) == "Protocol" for base in facts.bases)
+    return any(last_name(base[INDEX_BASE] if base[KIND] == "index" else base) == "Protocol" for base in facts.bases)
 
 
-def _told_in_brackets(program: Program, cls: LibraryClass, name: str, receiver: Value) -> Value | None:
+def _told_in_brackets(program: Inference, cls: LibraryClass, name: str, receiver: Value) -> Value | None:
     """What `receiver.name` is, if `cls`, its class or a base of it, leaves that to what stands in its brackets."""
     place = correction(cls.qualified).type_arguments.get(f"{cls.qualified}.{name}")
     if place is None or not isinstance(receiver, Instance):
@@ -486,10 +614,10 @@ def _told_in_brackets(program: Program, cls: LibraryClass, name: str, receiver: 
     if isinstance(receiver.cls, LibraryClass):
         return receiver.args[place] if place < len(receiver.args) else None
     owners = [ancestor for ancestor in program.classes.order(receiver.cls) if isinstance(ancestor, Class)]
-    for owner, base in [(cls_, base) for cls_ in owners for base in cls_.facts.bases if base[0] == "index"]:
+    for owner, base in [(cls_, base) for cls_ in owners for base in cls_.facts.bases if base[KIND] == "index"]:
         value = program.static(owner.module).value(base[1])
         declared = value.cls if isinstance(value, ClassObject) else None
         if isinstance(declared, LibraryClass) and cls.qualified in library.lineage(declared.qualified):
-            items = base[2][1] if base[2][0] == "tuple" else (base[2],)
+            items = base[2][ITEMS] if base[2][KIND] == "tuple" else (base[2],)
             return program.types.annotated(items[place], owner.module) if place < len(items) else None
     return None

@@ -7,6 +7,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.fields import (
+    ASSIGN_TARGETS,
+    ASSIGN_VALUE,
+    ATTR_BASE,
+    ATTR_NAME,
+    CALL_ARGS,
+    CONST_VALUE,
+    INDEX_BASE,
+    INDEX_KEY,
+    KIND,
+    NAME_ID,
+)
 from troth.analysis.facts.model import speaks_of
 from troth.analysis.facts.nodes import walk
 from troth.analysis.semantics.values import Builtin, Instance, Nothing, Table, Value, members_of, union
@@ -15,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from troth.analysis.facts.model import Node
-    from troth.analysis.semantics.program import Program
+    from troth.analysis.semantics.resolve.project_files import ProjectFiles
     from troth.analysis.semantics.symbols import Class, Function
 
 __all__ = ["filled", "is_empty"]
@@ -32,7 +44,7 @@ def is_empty(value: Value | None) -> bool:
     )
 
 
-def filled(program: Program, cls: Class, name: str, empty: Value) -> Value:
+def filled(program: ProjectFiles, cls: Class, name: str, empty: Value) -> Value:
     """The attribute with what the methods of its class put into it; as it was where they put in nothing known."""
     held: dict[str, list[Value | None]] = {}  # by what it is put under; "" for anything but a text
     for indexes in cls.methods.values():
@@ -51,37 +63,38 @@ def filled(program: Program, cls: Class, name: str, empty: Value) -> Value:
     return Builtin("dict", (None, of_all))
 
 
-def _told(program: Program, function: Function, node: Node) -> list[Value | None]:
+def _told(program: ProjectFiles, function: Function, node: Node) -> list[Value | None]:
     """What a method puts in, as far as it can be told without a walk; a variable stands for all it is assigned."""
     nodes = [node]
-    if node[0] == "name" and node[1] not in function.params:
+    if node[KIND] == "name" and node[NAME_ID] not in function.params:
         nodes = [
-            statement[2] for statement in walk(function.body()) if statement[0] == "assign" and node in statement[1]
+            statement[ASSIGN_VALUE]
+            for statement in walk(function.body())
+            if statement[KIND] == "assign" and node in statement[ASSIGN_TARGETS]
         ] or nodes
-    evaluator = program.static(function.module, function)
-    value = union([evaluator.value(node) for node in nodes])
+    value = union([program.value_of(node, function.module, function) for node in nodes])
     return [m if isinstance(m, Instance) else None for m in members_of(value) if not isinstance(m, Nothing)]
 
 
 def _put(body: tuple[Node, ...], self: str, name: str) -> Iterator[tuple[str, Node]]:
     """The expressions whose values are put into `self.name` in `body`, each with the text it is put under."""
     for node in walk(body):
-        if node[0] == "assign":
-            for target in node[1]:
-                if target[0] == "index" and _is_it(target[1], self, name):
-                    key = target[2]
-                    yield key[2] if key[:2] == ("const", "str") and len(key) == 3 else "", node[2]
-        elif node[0] == "call" and _is_putting(node, self, name):
-            yield "", node[2][-1]
+        if node[KIND] == "assign":
+            for target in node[ASSIGN_TARGETS]:
+                if target[KIND] == "index" and _is_it(target[INDEX_BASE], self, name):
+                    key = target[INDEX_KEY]
+                    yield key[CONST_VALUE] if key[:2] == ("const", "str") and len(key) == 3 else "", node[ASSIGN_VALUE]
+        elif node[KIND] == "call" and _is_putting(node, self, name):
+            yield "", node[CALL_ARGS][-1]
 
 
 def _is_putting(node: Node, self: str, name: str) -> bool:
     """Whether a call puts its last argument in: `self.name.append(…)`."""
     callee, arguments = node[1], node[2]
-    if callee[0] != "attr" or callee[2] not in _PUTTING or not arguments or arguments[-1][0] == "star":
+    if callee[KIND] != "attr" or callee[ATTR_NAME] not in _PUTTING or not arguments or arguments[-1][KIND] == "star":
         return False
-    return _is_it(callee[1], self, name)
+    return _is_it(callee[ATTR_BASE], self, name)
 
 
 def _is_it(node: Node, self: str, name: str) -> bool:
-    return bool(node[0] == "attr" and node[2] == name and node[1] == ("name", self))
+    return bool(node[KIND] == "attr" and node[ATTR_NAME] == name and node[ATTR_BASE] == ("name", self))

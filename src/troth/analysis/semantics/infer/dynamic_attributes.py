@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.fields import CALL_ARGS, CALL_FUNC, KIND
 from troth.analysis.incremental.project_queries import part, question
 from troth.analysis.semantics.infer.awaitables_in_value import may_be_awaited
 from troth.analysis.semantics.infer.identity_functions import returned
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, MutableMapping
 
     from troth.analysis.facts.model import FileFacts, Node
-    from troth.analysis.semantics.program import Program
+    from troth.analysis.semantics.infer.inference import Inference
 
 __all__ = ["MadeUp", "gives_a_stand_in", "has_stand_ins"]
 
@@ -26,7 +27,7 @@ __all__ = ["MadeUp", "gives_a_stand_in", "has_stand_ins"]
 class MadeUp:
     """Asks `__getattr__`; what is made up is a guess, however sure its parts are."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Inference) -> None:
         self._program = program
         self._makers: MutableMapping[Class, Function | None] = program.answers()
         self._asking: set[tuple[Class, str]] = set()
@@ -102,14 +103,19 @@ class MadeUp:
 
 def _asked_of(node: Node, asked: str) -> Node | None:
     """`x` of `getattr(x, name)`."""
-    if node[0] != "call" or node[1] != ("name", "getattr") or len(node[2]) < 2 or node[2][1] != ("name", asked):
+    if (
+        node[KIND] != "call"
+        or node[CALL_FUNC] != ("name", "getattr")
+        or len(node[CALL_ARGS]) < 2
+        or node[CALL_ARGS][1] != ("name", asked)
+    ):
         return None
-    receiver: Node = node[2][0]
+    receiver: Node = node[CALL_ARGS][0]
     return receiver
 
 
 @question("made up")
-def _making_promises(program: Program) -> Collection[str]:
+def _making_promises(program: Inference) -> Collection[str]:
     """An empty name, where an object has async methods of any name."""
     for path, indexes in program.said("makers of attributes").items():
         module = program.module(path)
@@ -147,12 +153,12 @@ _CHANGING = frozenset(
 )
 
 
-def has_stand_ins(program: Program) -> bool:
+def has_stand_ins(program: Inference) -> bool:
     """Whether the project has any: then a name says little of what a plain function calls."""
     return bool(program.said("stand-ins"))
 
 
-def gives_a_stand_in(program: Program, function: Function, declared: Instance) -> bool:
+def gives_a_stand_in(program: Inference, function: Function, declared: Instance) -> bool:
     """Whether a function gives an object that only stands for one of the class that it declares."""
     return has_stand_ins(program) and any(
         isinstance(member, Instance)

@@ -8,11 +8,45 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from troth.analysis.facts.fields import (
+    AT,
+    ATTR_BASE,
+    ATTR_NAME,
+    BINOP_IS_BITOR,
+    BINOP_LEFT,
+    BINOP_RIGHT,
+    BODY,
+    CALL_ARGS,
+    CALL_FUNC,
+    CALL_KEYWORDS,
+    COMP_GENERATORS,
+    COMP_KIND,
+    COMP_PARTS,
+    COMPARE_LEFT,
+    COMPARE_OPS,
+    COMPARE_OTHERS,
+    CONST_TYPE,
+    CONST_VALUE,
+    DICT_KEYS,
+    DICT_VALUES,
+    INDEX_BASE,
+    INDEX_KEY,
+    ITEMS,
+    KIND,
+    LAMBDA_BODY,
+    LAMBDA_PARAMS,
+    NAME_ID,
+    ORELSE,
+    TEST,
+    VALUE,
+    WALRUS_VALUE,
+)
 from troth.analysis.facts.nodes import walk
 from troth.analysis.findings import Reason
+from troth.analysis.semantics.incident import Taker
 from troth.analysis.semantics.infer.awaitables_in_value import as_one
-from troth.analysis.semantics.infer.color_checks import asks_for_color, asks_for_function, asks_if_async
 from troth.analysis.semantics.resolve import library
+from troth.analysis.semantics.resolve.color_checks import asks_for_color, asks_for_function, asks_if_async
 from troth.analysis.semantics.resolve.library import LibraryClass, LibraryFunction
 from troth.analysis.semantics.symbols import Class, Function
 from troth.analysis.semantics.values import (
@@ -42,16 +76,19 @@ from troth.analysis.semantics.values import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from troth.analysis.facts.model import At, Node
     from troth.analysis.semantics.incident import Promise, Site
-    from troth.analysis.semantics.program import Program
+    from troth.analysis.semantics.infer.inference import Inference
     from troth.analysis.semantics.symbols import Module
 
-__all__ = ["BUILTIN_FUNCTIONS", "OF_FUTURES", "WITH_A_CONSTANT", "Evaluator"]
+__all__ = ["BUILTIN_FUNCTIONS", "OF_FUTURES", "WITH_A_CONSTANT", "Evaluator", "is_mock"]
 
 _WITH_AWAIT = Reason("a generator with `await` or `async for` in it is an async generator")
 _OPERATORS = ("__truediv__", "__add__", "__sub__", "__mul__", "__floordiv__", "__mod__", "__rshift__", "__lshift__")
-WITH_A_CONSTANT = "with a constant"  # how a promise is compared by whoever takes it for its result
+# How a promise is compared by whoever takes it for its result.
+WITH_A_CONSTANT = Taker("", "compares it with a constant")
 
 # Builtin functions and what they give; none of them awaits anything.
 BUILTIN_FUNCTIONS = {
@@ -121,6 +158,11 @@ _COLLECTIONS = frozenset({"list", "set", "frozenset"})
 _MOCKS = frozenset(f"unittest.mock.{name}" for name in ("Mock", "MagicMock", "NonCallableMock", "NonCallableMagicMock"))
 
 
+def is_mock(value: Value | None) -> bool:
+    """Whether it is a mock that gives no coroutine unless it is told to."""
+    return isinstance(value, Instance) and isinstance(value.cls, LibraryClass) and value.cls.qualified in _MOCKS
+
+
 class Evaluator:
     """Evaluates expressions in the scope of a function, a class body or a module."""
 
@@ -130,7 +172,7 @@ class Evaluator:
         cls.handlers = {tag: getattr(cls, f"on_{tag}") for tag in _TAGS}
 
     def __init__(
-        self, program: Program, module: Module, function: Function | None = None, owner: Class | None = None
+        self, program: Inference, module: Module, function: Function | None = None, owner: Class | None = None
     ) -> None:
         self.program = program
         self.module = module
@@ -177,7 +219,9 @@ class Evaluator:
     def known(self, value: Value | None) -> None:
         """The value is handled as the promise that it is."""
 
-    def misuse(self, value: Value | None, kind: str, at: At | None = None, text: str = "") -> None:
+    def misuse(
+        self, value: Value | None, kind: str, at: At | None = None, text: str = "", taker: Taker | None = None
+    ) -> None:
         """The value is used as if it were a result."""
 
     def arguments(self, func: Value | None, node: Node, values: list[tuple[str | None, Value | None]]) -> None:
@@ -185,6 +229,10 @@ class Evaluator:
 
     def is_patched(self, callee: Node) -> bool:
         """Whether an attribute of the receiver of `callee` was set here."""
+        return False
+
+    def hands_over_patched(self, call: Node, used: Iterable[str]) -> bool:
+        """Whether an argument of the call had one of these methods set here."""
         return False
 
     def settle(self, value: Value | None, at: At) -> None:
@@ -199,7 +247,7 @@ class Evaluator:
     # -- names ---------------------------------------------------------------------------------------------------
 
     def on_name(self, node: Node) -> Value | None:
-        name = node[1]
+        name = node[NAME_ID]
         if name in self.env:
             return self.env[name]
         return self.outer(name)
@@ -208,9 +256,9 @@ class Evaluator:
         """What `name` means here when no assignment on the way bound it."""
         if self.owner is not None and name in self.owner.values and self.function is None:
             nested = self.owner.values[name]
-            if nested[0] == "classref":
+            if nested[KIND] == "classref":
                 return ClassObject(self.module.cls(nested[1]))
-            if nested[0] == "imported":
+            if nested[KIND] == "imported":
                 return self.program.names.imported(self.module, nested[1], nested[2], nested[3])
         function = self.function
         inside = -1  # the function that the one looked at is around
@@ -242,9 +290,11 @@ class Evaluator:
                     how = f"`{function.qualname}` asks for its color, and has another wrapper for plain ones"
                     return CallableType(Awaitable(None), how)
             value = self.program.parameters.of(function, param)
-            if is_around and self.function is not None and self.function.is_async and _says_little(value):
-                return self.program.passed.wrapped(function, name) or value
-            return value
+            if not is_around or self.function is None or not self.function.is_async or not _says_little(value):
+                return value
+            if name in self.module.function(inside).facts.awaited and asks_if_async(self.program, function, name):
+                return value  # the wrapper awaits it in one branch and calls it in the other, by its color
+            return self.program.passed.wrapped(function, name) or value
         inner = self.module.inner(function.index).get(name)
         if inner:
             return self._defined(inner)
@@ -276,16 +326,16 @@ class Evaluator:
         return ClassObject(last) if isinstance(last, Class) else FunctionValue(last)
 
     def on_attr(self, node: Node) -> Value | None:
-        base = self.value(node[1])
+        base = self.value(node[ATTR_BASE])
         if base is None:
-            inner = node[1]
-            name = inner[1] if inner[0] == "name" else inner[2] if inner[0] == "attr" else ""
+            inner = node[ATTR_BASE]
+            name = inner[NAME_ID] if inner[KIND] == "name" else inner[ATTR_NAME] if inner[KIND] == "attr" else ""
             base = self.program.parameters.by_convention(name) if name else None
             if base is None and name:
-                base = self.program.passed.behind(inner, self.function, node[2])
+                base = self.program.passed.behind(inner, self.function, node[ATTR_NAME])
             if base is None and name and self.function is not None:
-                base = self.judged_receiver(inner, node[2])
-        return self.attribute(base, node[2], node[3], node[1])
+                base = self.judged_receiver(inner, node[ATTR_NAME])
+        return self.attribute(base, node[ATTR_NAME], node[AT], node[ATTR_BASE])
 
     def attribute(
         self, base: Value | None, name: str, at: At, base_node: Node | None = None, *, is_alone: bool = True
@@ -311,7 +361,7 @@ class Evaluator:
             if member is None:
                 self.unmet = (at, base)
                 if isinstance(base.cls, LibraryClass):
-                    if base.cls.qualified in _MOCKS:
+                    if is_mock(base):
                         return External(f"{base.cls.qualified}.{name}")  # namesakes in the project say nothing of it
                     self.unlisted(base, name, at)
                 else:
@@ -325,9 +375,9 @@ class Evaluator:
         if isinstance(base, External):
             return External(f"{base.path}.{name}")
         if isinstance(base, SuperOf):
-            return self.program.classes.member(
-                _class_of(base.receiver) or base.cls, name, base.receiver, after=base.cls
-            )
+            classes, cls = self.program.classes, _class_of(base.receiver) or base.cls
+            above = classes.member(cls, name, base.receiver, after=base.cls)
+            return classes.beside_mixin(base.cls, name) if above is None and cls is base.cls else above
         if isinstance(base, Builtin | TupleOf | Table):
             return FunctionValue(_builtin_method(base, name), base)
         if isinstance(base, AwaitableObject) and not self._is_asked_of_result(base.instance, name):
@@ -427,15 +477,15 @@ class Evaluator:
     # -- calls and awaits --------------------------------------------------------------------------------------------
 
     def on_call(self, node: Node) -> Value | None:
-        func_node = node[1]
+        func_node = node[CALL_FUNC]
         if func_node == ("name", "super") and "super" not in self.env:
             return self._super()
         func = self.value(func_node)
         unmet = self.unmet
         values: list[tuple[str | None, Value | None]] = [
-            ("*", self.value(arg[1])) if arg[0] == "star" else (None, self.value(arg)) for arg in node[2]
+            ("*", self.value(arg[VALUE])) if arg[KIND] == "star" else (None, self.value(arg)) for arg in node[CALL_ARGS]
         ]
-        values += [("**" if name is None else name, self.value(arg)) for name, arg in node[3]]
+        values += [("**" if name is None else name, self.value(arg)) for name, arg in node[CALL_KEYWORDS]]
         self.unmet = unmet  # what the arguments lack says nothing of the callee
         self.arguments(func, node, values)
         return self.program.calls.call(func, node, values, self)
@@ -451,7 +501,7 @@ class Evaluator:
         return SuperOf(function.owner, receiver or Instance(function.owner))
 
     def on_await(self, node: Node) -> Value | None:
-        value = self.value(node[1])
+        value = self.value(node[VALUE])
         self.settle(value, node[2])
         return self.awaited(value)
 
@@ -489,39 +539,42 @@ class Evaluator:
     # -- displays, operators -----------------------------------------------------------------------------------------
 
     def on_const(self, node: Node) -> Value | None:
-        if node[1] == "None":
+        if node[CONST_TYPE] == "None":
             return NONE
-        return _CONSTANTS.get(node[1])
+        return _CONSTANTS.get(node[CONST_TYPE])
 
     def on_list(self, node: Node) -> Value | None:
-        return Builtin(node[0], (union([self._item(n) for n in node[1]]),))
+        return Builtin(node[KIND], (union([self._item(n) for n in node[ITEMS]]),))
 
     def on_set(self, node: Node) -> Value | None:
         return self.on_list(node)
 
     def _item(self, node: Node) -> Value | None:
-        if node[0] == "star":
-            return self.iterated(self.value(node[1]))
+        if node[KIND] == "star":
+            return self.iterated(self.value(node[VALUE]))
         return self.value(node)
 
     def on_tuple(self, node: Node) -> Value | None:
-        if any(n[0] == "star" for n in node[1]):
-            return Builtin("tuple", (union([self._item(n) for n in node[1]]),))
-        return TupleOf(tuple([self.value(n) for n in node[1]]))
+        if any(n[KIND] == "star" for n in node[ITEMS]):
+            return Builtin("tuple", (union([self._item(n) for n in node[ITEMS]]),))
+        return TupleOf(tuple([self.value(n) for n in node[ITEMS]]))
 
     def on_dict(self, node: Node) -> Value | None:
-        values = tuple([self.value(n) for n in node[2]])
-        if None in node[1]:  # `{**made}`
+        values = tuple([self.value(n) for n in node[DICT_VALUES]])
+        if None in node[DICT_KEYS]:  # `{**made}`
             values = tuple(
-                [self._spread(value) if key is None else value for key, value in zip(node[1], values, strict=True)]
+                [
+                    self._spread(value) if key is None else value
+                    for key, value in zip(node[DICT_KEYS], values, strict=True)
+                ]
             )
         by_key = {
-            key[2]: value
-            for key, value in zip(node[1], values, strict=True)
-            if key is not None and key[0] == "const" and len(key) == 3
+            key[CONST_VALUE]: value
+            for key, value in zip(node[DICT_KEYS], values, strict=True)
+            if key is not None and key[KIND] == "const" and len(key) == 3
         }
-        for key in node[1]:
-            if key is not None and key[0] != "const":
+        for key in node[DICT_KEYS]:
+            if key is not None and key[KIND] != "const":
                 self.keep(self.value(key))
         return Table(by_key, values)
 
@@ -533,27 +586,27 @@ class Evaluator:
         return None
 
     def on_ifexp(self, node: Node) -> Value | None:
-        self.test(node[1])
-        return union([self.value(node[2]), self.value(node[3])])
+        self.test(node[TEST])
+        return union([self.value(node[BODY]), self.value(node[ORELSE])])
 
     def on_or(self, node: Node) -> Value | None:
         values = []
-        for part in node[1][:-1]:
+        for part in node[ITEMS][:-1]:
             value = self.value(part)
             self.misuse(value, "condition", _at_of(part))
             values += [m for m in members_of(value) if not isinstance(m, Nothing)]
-        last = self.value(node[1][-1])
+        last = self.value(node[ITEMS][-1])
         if None in values and isinstance(last, Instance) and all(v is None for v in values):
             return Instance(last.cls, last.args, last.why, guess=True)  # `store or Store()`: the default tells the type
         return union([*values, last])
 
     def on_and(self, node: Node) -> Value | None:
-        for part in node[1][:-1]:
+        for part in node[ITEMS][:-1]:
             self.test(part)
-        return self.value(node[1][-1])
+        return self.value(node[ITEMS][-1])
 
     def on_not(self, node: Node) -> Value | None:
-        self.test(node[1])
+        self.test(node[VALUE])
         return _CONSTANTS["bool"]
 
     def test(self, node: Node) -> None:
@@ -561,25 +614,25 @@ class Evaluator:
         self.misuse(self.value(node), "condition", _at_of(node))
 
     def on_compare(self, node: Node) -> Value | None:
-        operands = [node[1], *node[3]]
-        about_none = node[2][0] in {"is", "is not"} and node[3][0] == ("const", "None")
-        constants = [operand for operand in operands if operand[0] == "const"]
+        operands = [node[COMPARE_LEFT], *node[COMPARE_OTHERS]]
+        about_none = node[COMPARE_OPS][0] in {"is", "is not"} and node[COMPARE_OTHERS][0] == ("const", "None")
+        constants = [operand for operand in operands if operand[KIND] == "const"]
         is_with_other = any(constant != ("const", "None") for constant in constants)
         for index, operand in enumerate(operands):
             value = self.value(operand)
-            if about_none and index == 0 and operand[0] == "name":
+            if about_none and index == 0 and operand[KIND] == "name":
                 continue  # `if task is None` asks whether there is one
-            op = node[2][min(index, len(node[2])) - 1 if index else 0]
-            if op in {"is", "is not"} and not about_none and not (operand[0] == "call" and constants):
+            op = node[COMPARE_OPS][min(index, len(node[COMPARE_OPS])) - 1 if index else 0]
+            if op in {"is", "is not"} and not about_none and not (operand[KIND] == "call" and constants):
                 continue  # whether two things are the same promise may be asked
-            is_plain = is_with_other or (operand[0] == "call" and constants)
-            self.misuse(value, "comparison", _at_of(operand), WITH_A_CONSTANT if is_plain else "")
+            is_plain = is_with_other or (operand[KIND] == "call" and constants)
+            self.misuse(value, "comparison", _at_of(operand), taker=WITH_A_CONSTANT if is_plain else None)
         return _CONSTANTS["bool"]
 
     def on_binop(self, node: Node) -> Value | None:
-        left_value, right = self.value(node[1]), self.value(node[2])
-        self.misuse(left_value, "arithmetic", _at_of(node[1]))
-        self.misuse(right, "arithmetic", _at_of(node[2]))
+        left_value, right = self.value(node[BINOP_LEFT]), self.value(node[BINOP_RIGHT])
+        self.misuse(left_value, "arithmetic", _at_of(node[BINOP_LEFT]))
+        self.misuse(right, "arithmetic", _at_of(node[BINOP_RIGHT]))
         if isinstance(left_value, Builtin) and left_value.name in {"str", "int", "float", "list"}:
             if left_value.name == "list":
                 right_items = right.args[:1] if isinstance(right, Builtin) and right.args else (None,)
@@ -587,7 +640,7 @@ class Evaluator:
             return left_value
         if type(left_value) is Instance and left_value.cls.name == "Path" and isinstance(left_value.cls, LibraryClass):
             return left_value  # `folder / "name"`
-        return self._operated(left_value, is_or=node[3]) if type(left_value) is Instance else None
+        return self._operated(left_value, is_or=node[BINOP_IS_BITOR]) if type(left_value) is Instance else None
 
     def _operated(self, left: Instance, *, is_or: bool) -> Value | None:
         """What the operators of a class of the project give, where all that it has give objects of one class."""
@@ -603,25 +656,25 @@ class Evaluator:
         return first if is_one else None
 
     def on_fstr(self, node: Node) -> Value | None:
-        for part in node[1]:
+        for part in node[ITEMS]:
             self.misuse(self.value(part), "text", _at_of(part), "an f-string")
         return _CONSTANTS["str"]
 
     def on_parts(self, node: Node) -> Value | None:
-        for part in node[1]:
+        for part in node[ITEMS]:
             self.misuse(self.value(part), "arithmetic", _at_of(part))
         return None
 
     def on_slice(self, node: Node) -> Value | None:
-        for part in node[1]:
+        for part in node[ITEMS]:
             self.misuse(self.value(part), "arithmetic", _at_of(part))
         return None
 
     def on_index(self, node: Node) -> Value | None:
-        base = self.value(node[1])
-        index = self.value(node[2])
-        self.misuse(index, "subscript", _at_of(node[2]))
-        return self.item(base, node[2], _at_of(node[1]))
+        base = self.value(node[INDEX_BASE])
+        index = self.value(node[INDEX_KEY])
+        self.misuse(index, "subscript", _at_of(node[INDEX_KEY]))
+        return self.item(base, node[INDEX_KEY], _at_of(node[INDEX_BASE]))
 
     def item(self, base: Value | None, index: Node, at: At | None = None) -> Value | None:
         """What `base[index]` is."""
@@ -633,15 +686,15 @@ class Evaluator:
         if isinstance(base, Coroutine | AsyncGenerator | AsyncContext | Awaitable):
             self.misuse(base, "subscript", at)
             return None
-        if index[0] == "slice" and isinstance(base, Builtin | TupleOf):
+        if index[KIND] == "slice" and isinstance(base, Builtin | TupleOf):
             return base if isinstance(base, Builtin) else Builtin("tuple", (union(base.items),) if base.items else ())
         if isinstance(base, Table):
             if index[:2] == ("const", "str") and len(index) == 3:
-                return base.by_key.get(index[2])
+                return base.by_key.get(index[CONST_VALUE])
             return union(base.values) if base.values else None
         if isinstance(base, TupleOf):
-            if index[:2] == ("const", "int") and len(index) == 3 and index[2] < len(base.items):
-                return base.items[index[2]]
+            if index[:2] == ("const", "int") and len(index) == 3 and index[CONST_VALUE] < len(base.items):
+                return base.items[index[CONST_VALUE]]
             return union(base.items) if base.items else None
         if isinstance(base, Builtin):
             if base.name == "str":
@@ -748,7 +801,7 @@ class Evaluator:
 
     def on_lambda(self, node: Node) -> Value | None:
         saved = dict(self.env)
-        names = {p[0] for p in node[1]}
+        names = {p[0] for p in node[LAMBDA_PARAMS]}
 
         busy = False
 
@@ -760,33 +813,33 @@ class Evaluator:
             try:
                 inner = Plain(self.program, self.module, self.function, self.owner)
                 inner.env = {**saved, **dict.fromkeys(names)}
-                return inner.value(node[2])
+                return inner.value(node[LAMBDA_BODY])
             finally:
                 busy = False
 
-        return Lambda(node[2], evaluate)
+        return Lambda(node[LAMBDA_BODY], evaluate)
 
     def on_comp(self, node: Node) -> Value | None:
         saved = self.env
         self.env = dict(saved)
-        for place, (is_async, target, iterable, conditions) in enumerate(node[3]):
+        for place, (is_async, target, iterable, conditions) in enumerate(node[COMP_GENERATORS]):
             source = self.value(iterable)
             if is_async:
-                self.note_operand("async for", iterable, source, node[-1], place)
+                self.note_operand("async for", iterable, source, node[AT], place)
             item = self.iterated_async(source) if is_async else self.iterated(source, _at_of(iterable))
             if not is_async and type(source) is Instance:
-                self.looped_over(source, iterable, node[-1])
+                self.looped_over(source, iterable, node[AT])
             self.bind(target, item)
             for condition in conditions:
                 self.test(condition)
-        parts = [self.value(part) for part in node[2]]
+        parts = [self.value(part) for part in node[COMP_PARTS]]
         self.env = saved
-        if node[1] == "dict":
+        if node[COMP_KIND] == "dict":
             return Builtin("dict", tuple(parts))
-        if node[1] == "generator" and _is_async_generator(node):
-            site = self.site(None, node[-1], "(…)", "generator", lambda: (_WITH_AWAIT,), sure=True)
+        if node[COMP_KIND] == "generator" and _is_async_generator(node):
+            site = self.site(None, node[AT], "(…)", "generator", lambda: (_WITH_AWAIT,), sure=True)
             return AsyncGenerator(site, lambda: parts[0])
-        return Builtin("iterator" if node[1] == "generator" else node[1], tuple(parts))
+        return Builtin("iterator" if node[COMP_KIND] == "generator" else node[COMP_KIND], tuple(parts))
 
     def bind(self, target: Node, value: Value | None) -> None:
         """Bind the names of `target` to `value`."""
@@ -796,7 +849,7 @@ class Evaluator:
         elif kind in {"tuple", "list"}:
             self.unpack(target, value)
         elif kind == "star":
-            self.bind(target[1], Builtin("list", (value,)))
+            self.bind(target[VALUE], Builtin("list", (value,)))
 
     def unpack(self, target: Node, value: Value | None) -> None:
         """Bind the names of a tuple target to the parts of `value`."""
@@ -815,21 +868,21 @@ class Evaluator:
         return [union([m.items[index] for m in tuples]) for index in range(count)]
 
     def on_walrus(self, node: Node) -> Value | None:
-        value = self.value(node[2])
+        value = self.value(node[WALRUS_VALUE])
         self.env[node[1]] = value
         return value
 
     def on_yield(self, node: Node) -> Value | None:
-        if node[1] is not None:
-            self.keep(self.value(node[1]))
+        if node[VALUE] is not None:
+            self.keep(self.value(node[VALUE]))
         return None
 
     def on_yieldfrom(self, node: Node) -> Value | None:
-        self.keep(self.value(node[1]))
+        self.keep(self.value(node[VALUE]))
         return None
 
     def on_star(self, node: Node) -> Value | None:
-        return Builtin("list", (self.iterated(self.value(node[1])),))
+        return Builtin("list", (self.iterated(self.value(node[VALUE])),))
 
     def on_classref(self, node: Node) -> Value | None:
         return ClassObject(self.module.cls(node[1]))
@@ -948,7 +1001,7 @@ def _is_async_generator(node: Node) -> bool:
         return True
     conditions = [test for _, _, _, tests in node[3] for test in tests]
     inside = (*node[2], *conditions, *(iterated for _, _, iterated, _ in node[3][1:]))
-    return any(node[0] == "await" for node in walk(inside, skip=("lambda",)))
+    return any(node[KIND] == "await" for node in walk(inside, skip=("lambda",)))
 
 
 def _is_of_asyncio(task: Awaitable) -> bool:
@@ -1000,6 +1053,6 @@ def _class_of(value: Value) -> Class | None:
 
 def _at_of(node: Node) -> At | None:
     last = node[-1]
-    if node[0] in {"call", "attr", "await", "lambda", "comp"}:
+    if node[KIND] in {"call", "attr", "await", "lambda", "comp"}:
         return last  # type: ignore[no-any-return]
     return None

@@ -5,22 +5,24 @@ Such names are agreed upon outside the project, so that what they stand for is m
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
-from troth.analysis.knowledge.corrections import correction
+from troth.analysis.facts.fields import ATTR_NAME, CALL_ARGS, CALL_FUNC, CALL_KEYWORDS, KIND
+from troth.analysis.knowledge.corrections import corrected, correction
 from troth.analysis.semantics.resolve import library
-from troth.analysis.semantics.values import Awaitable, CallableType, Instance, Value
+from troth.analysis.semantics.values import OF_CLASS, Awaitable, CallableType, Instance, Value
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import Node
-    from troth.analysis.semantics.program import Program
+    from troth.analysis.semantics.resolve.project_files import ProjectFiles
     from troth.analysis.semantics.symbols import Function
 
 __all__ = ["given_by_framework", "response_of"]
 
 _VERBS = frozenset({"get", "post", "put", "patch", "delete", "head", "options", "request"})
 _RESPONSE = "aiohttp.client_reqrep.ClientResponse"
-# Of several libraries that a file imports, the one that says most.
+# Of several libraries that a file imports, the one that says most; those that are not named here come after them.
 _ORDER = ("aiohttp", "starlette", "fastapi", "websockets", "discord", "nextcord", "disnake", "telegram", "aiogram")
 
 
@@ -37,7 +39,7 @@ def given_by_framework(function: Function, name: str) -> Value | None:
         return CallableType(Awaitable(None), f"`{name}` of an ASGI application is a coroutine function")
     if name in {"reader", "writer"} and "reader" in function.params and "writer" in function.params:
         cls = "asyncio.streams.StreamReader" if name == "reader" else "asyncio.streams.StreamWriter"
-        return _guess(cls, f"`{name}` of a handler of connections", function)
+        return _guess(cls, f"`{name}` of a handler of connections is {OF_CLASS}", function)
     handled = _handled(function, name)
     if handled is not None:
         return handled
@@ -48,19 +50,29 @@ def given_by_framework(function: Function, name: str) -> Value | None:
 
 def _handled(function: Function, name: str) -> Value | None:
     packages = function.module.packages
-    for top in _ORDER:
+    for top in _libraries():
         qualified = correction(top).parameters.get(name) if top in packages else None
         if qualified is not None:
-            return _guess(qualified, f"`{name}` of a handler, in a file that imports {top}", function)
+            return _guess(qualified, f"`{name}` of a handler is {OF_CLASS}, in a file that imports {top}", function)
     return None
+
+
+@cache
+def _libraries() -> tuple[str, ...]:
+    return (*_ORDER, *sorted(corrected().difference(_ORDER)))
 
 
 def _guess(qualified: str, text: str, function: Function) -> Value:
     return Instance(library.library_class(qualified), (), (text, *function.place), guess=True)
 
 
-def response_of(program: Program, node: Node) -> Value | None:
+def response_of(program: ProjectFiles, node: Node) -> Value | None:
     """What `async with session.get(url) as response` gives, whoever has the session: aiohttp has it so."""
-    if node[0] != "call" or node[1][0] != "attr" or node[1][2] not in _VERBS or not (node[2] or node[3]):
+    if (
+        node[KIND] != "call"
+        or node[CALL_FUNC][KIND] != "attr"
+        or node[CALL_FUNC][ATTR_NAME] not in _VERBS
+        or not (node[CALL_ARGS] or node[CALL_KEYWORDS])
+    ):
         return None
     return Instance(library.library_class(_RESPONSE), (), None, guess=True) if program.imports("aiohttp") else None

@@ -5,10 +5,29 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Literal
 
+from troth.analysis.facts.fields import (
+    ASSIGN_TARGETS,
+    ASSIGN_VALUE,
+    ATTR_BASE,
+    ATTR_NAME,
+    BODY,
+    CALL_ARGS,
+    CALL_FUNC,
+    INDEX_KEY,
+    ITEMS,
+    KIND,
+    NAME_ID,
+    ORELSE,
+    TRY_BODY,
+    TRY_ORELSE,
+    VALUE,
+    WITH_BODY,
+)
 from troth.analysis.facts.names import dotted, last_name
 from troth.analysis.facts.nodes import children, of_kind, words_of
 from troth.analysis.knowledge.semantics import semantics
-from troth.analysis.semantics.infer.color_checks import asks_for_function
+from troth.analysis.semantics.infer.annotations import names_async_iterator
+from troth.analysis.semantics.resolve.color_checks import asks_for_function
 from troth.analysis.semantics.resolve.library import LibraryFunction
 from troth.analysis.semantics.symbols import Class, Function
 from troth.analysis.semantics.values import (
@@ -25,7 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import MutableMapping
 
     from troth.analysis.facts.model import Node
-    from troth.analysis.semantics.program import Program
+    from troth.analysis.semantics.infer.inference import Inference
     from troth.analysis.semantics.symbols import Module
     from troth.analysis.semantics.values import Value
 
@@ -55,13 +74,15 @@ _RUNNING = frozenset(
     ["create_task", "ensure_future", "run_coroutine_threadsafe", "run_until_complete", "run", "submit", "start_soon"]
 )
 _KEEPING = frozenset({"pytest", "typing", "typing_extensions", "abc"})  # their decorators leave a function as it is
+_ANY_FUNCTION = frozenset({"Callable", "Any", "FunctionType", "abc", "collections", "object", "t", "types", "typing"})
+"""The words of annotations that fit each function: `Callable[..., Any]` says nothing of what comes back."""
 _WRAPPED = {"generator": "generator", "coroutine": "async", "plain": "plain"}
 
 
 class Effects:
     """What a call gives, per function; every answer is kept."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Inference) -> None:
         self._program = program
         self._known: MutableMapping[Function, Effect] = program.answers()
         self._reading = 0  # decorators that are looked into, one behind another
@@ -118,9 +139,11 @@ class Effects:
 
     def decorator(self, function: Function, decorator: Node) -> Value | None:
         """What stands above `function` with an `@`, or what is called there; one name means one thing in a file."""
-        node = decorator[1] if decorator[0] == "call" else decorator
-        if function.owner is not None and node[0] == "name" and node[1] in function.owner.methods:
-            return FunctionValue(function.module.function(function.owner.methods[node[1]][0]))  # beside it in the class
+        node = decorator[CALL_FUNC] if decorator[KIND] == "call" else decorator
+        if function.owner is not None and node[KIND] == "name" and node[NAME_ID] in function.owner.methods:
+            return FunctionValue(
+                function.module.function(function.owner.methods[node[NAME_ID]][0])
+            )  # beside it in the class
         text = dotted(node) if function.parent is None else ""
         if not text:
             return self._program.static(function.module, function.parent).value(node)
@@ -130,9 +153,9 @@ class Effects:
         return self._decorators[key]
 
     def _through(self, function: Function, decorator: Node, effect: Effect) -> Effect:
-        called = decorator[0] == "call"
+        called = decorator[KIND] == "call"
         node = decorator[1] if called else decorator
-        name = node[1] if node[0] == "name" else node[2] if node[0] == "attr" else ""
+        name = node[NAME_ID] if node[KIND] == "name" else node[ATTR_NAME] if node[KIND] == "attr" else ""
         if name in _CONTEXTS and effect == "generator":
             return "context"
         if name == "contextmanager" and effect == "iterator":
@@ -179,8 +202,8 @@ class Effects:
             return None
         for inner in _within(maker):
             for node in _returned(inner.body()):
-                if node[0] == "call":
-                    made = self._program.static(inner.module, inner).value(node[1])
+                if node[KIND] == "call":
+                    made = self._program.static(inner.module, inner).value(node[CALL_FUNC])
                     if isinstance(made, ClassObject) and isinstance(made.cls, Class):
                         return made.cls
         return None
@@ -195,7 +218,8 @@ class Effects:
             return False
         own, asked = ("name", params[0][0]), ("name", params[1][0])
         return any(
-            node[1][0] == "attr" and node[1][1] == own and asked in node[2] for node in of_kind(getter.body(), "call")
+            node[CALL_FUNC][KIND] == "attr" and node[CALL_FUNC][ATTR_BASE] == own and asked in node[CALL_ARGS]
+            for node in of_kind(getter.body(), "call")
         )
 
     def _through_object(self, cls: Class, effect: Effect) -> Effect:
@@ -240,7 +264,7 @@ class Effects:
 
     def may_start_it(self, function: Function) -> bool:
         """Whether a decorator is called like one after which a call starts the work: `@task`, `@background`."""
-        nodes = [d[1] if d[0] == "call" else d for d in function.facts.decorators]
+        nodes = [d[CALL_FUNC] if d[KIND] == "call" else d for d in function.facts.decorators]
         return any(_STARTS.search(last_name(node)) for node in nodes)
 
     def may_run_it(self, function: Function) -> bool:
@@ -323,10 +347,12 @@ class Effects:
         """What the decorator gives back at one `return`."""
         inner = {f.name: decorator.module.function(i) for i, f in decorator.module.functions_in(decorator.index)}
         params = _given(decorator)
-        while node[0] == "call":
-            callee = node[1]
-            if callee[0] == "name" and callee[1] in inner:  # `return decorate(function)`, from both ways to write it
-                return self._read_wrapper(inner[callee[1]], depth + 1)
+        while node[KIND] == "call":
+            callee = node[CALL_FUNC]
+            if (
+                callee[KIND] == "name" and callee[NAME_ID] in inner
+            ):  # `return decorate(function)`, from both ways to write it
+                return self._read_wrapper(inner[callee[NAME_ID]], depth + 1)
             value = self._program.static(decorator.module, decorator).value(callee)
             if isinstance(value, FunctionValue) and isinstance(value.function, Function):
                 return "" if value.function is decorator else self.wrapper(value.function)
@@ -334,14 +360,14 @@ class Effects:
             if taking is not None:
                 return self.wrapper(taking)
             is_partial = isinstance(value, ClassObject) and value.cls.name in _FIRST_OF
-            if not node[2] or (isinstance(value, ClassObject | Instance) and not is_partial):
+            if not node[CALL_ARGS] or (isinstance(value, ClassObject | Instance) and not is_partial):
                 return ""
             last = "partial" if is_partial else last_name(callee)
-            node = node[2][0] if last in _FIRST_OF else node[2][-1]
-        if node[0] != "name":
+            node = node[CALL_ARGS][0] if last in _FIRST_OF else node[CALL_ARGS][-1]
+        if node[KIND] != "name":
             return ""
-        if node[1] not in inner:
-            if node[1] in params:
+        if node[NAME_ID] not in inner:
+            if node[NAME_ID] in params:
                 return "same"
             taking = self._held(node, decorator)
             if taking is not None:
@@ -352,10 +378,10 @@ class Effects:
             value = self._program.static(decorator.module, decorator).value(node)  # `return partial(decorate, name)`
             made_by = value.function if isinstance(value, FunctionValue) else None
             return self.wrapper(made_by) if isinstance(made_by, Function) and made_by is not decorator else ""
-        namesakes = [f for _, f in decorator.module.functions_in(decorator.index) if f.name == node[1]]
+        namesakes = [f for _, f in decorator.module.functions_in(decorator.index) if f.name == node[NAME_ID]]
         if len({f.flags & 1 for f in namesakes}) > 1:
             return "same"  # one of each color under one name: it chooses by the color of what it is given
-        wrapper = inner[node[1]]
+        wrapper = inner[node[NAME_ID]]
         takes = [p for p in wrapper.facts.params if p[3] in {"", "/"}]
         is_decorator = bool(decorator.module.functions_in(wrapper.index)) or (
             bool(takes) and ("name", takes[0][0]) in _returned(wrapper.body())
@@ -368,7 +394,7 @@ class Effects:
 
     def _held(self, node: Node, decorator: Function) -> Function | None:
         """The `__call__` of the object that a variable of the decorator holds: `log = Logging(name)`, `return log`."""
-        origin = decorator.origins.get(node[1], "") if node[0] == "name" else ""
+        origin = decorator.origins.get(node[NAME_ID], "") if node[KIND] == "name" else ""
         if not origin.endswith("()") or not origin[:-2].isidentifier():
             return None
         value = self._program.static(decorator.module, decorator).value(("name", origin[:-2]))
@@ -401,31 +427,24 @@ def _given(decorator: Function) -> set[str]:
 
 def _written(function: Function) -> Effect:
     if function.is_async:
-        if function.is_abstract and _promises_iterator(function):
+        if function.is_abstract and function.facts.returns is not None and names_async_iterator(function.facts.returns):
             return "unknown"  # `async def events(self) -> AsyncIterator: ...` is mostly meant to be a generator
         return "generator" if function.is_generator else "coroutine"
     return "iterator" if function.is_generator else "plain"
-
-
-def _promises_iterator(function: Function) -> bool:
-    node = function.facts.returns
-    node = node[1] if node is not None and node[0] == "index" else node
-    name = "" if node is None else node[1] if node[0] == "name" else node[2] if node[0] == "attr" else ""
-    return name in {"AsyncIterator", "AsyncIterable", "AsyncGenerator"}
 
 
 def _returned(body: tuple[Node, ...]) -> list[Node]:
     """What `return` gives back, wherever it stands."""
     nodes: list[Node] = []
     for statement in body:
-        if statement[0] == "return" and statement[1] is not None:
-            nodes += statement[1][2:4] if statement[1][0] == "ifexp" else statement[1:2]
-        elif statement[0] in {"if", "while"}:
-            nodes += _returned(statement[2]) + _returned(statement[3])
-        elif statement[0] == "with":
-            nodes += _returned(statement[3])
-        elif statement[0] == "try":
-            nodes += _returned(statement[1]) + _returned(statement[3])
+        if statement[KIND] == "return" and statement[VALUE] is not None:
+            nodes += statement[VALUE][2:4] if statement[VALUE][KIND] == "ifexp" else statement[1:2]
+        elif statement[KIND] in {"if", "while"}:
+            nodes += _returned(statement[BODY]) + _returned(statement[ORELSE])
+        elif statement[KIND] == "with":
+            nodes += _returned(statement[WITH_BODY])
+        elif statement[KIND] == "try":
+            nodes += _returned(statement[TRY_BODY]) + _returned(statement[TRY_ORELSE])
     return nodes
 
 
@@ -440,9 +459,9 @@ def _assigned(body: tuple[Node, ...], node: Node) -> list[Node]:
     pending = list(body)
     while pending:
         part = pending.pop()
-        if part[0] == "assign" and part[1] == (node,) and part[2][0] in {"name", "call"}:
-            nodes.append(part[2])
-        elif part[0] in {"if", "try", "with"}:
+        if part[KIND] == "assign" and part[ASSIGN_TARGETS] == (node,) and part[ASSIGN_VALUE][KIND] in {"name", "call"}:
+            nodes.append(part[ASSIGN_VALUE])
+        elif part[KIND] in {"if", "try", "with"}:
             pending += children(part)
     return nodes
 
@@ -454,11 +473,20 @@ def _promises_the_same(decorator: Function) -> bool:
         return False
     first = next((p for p in decorator.facts.params if p[0] not in {"self", "cls"}), None)
     if first is not None and first[1] is not None and _words(first[1]) == _words(returns):
-        return True
-    if returns[0] == "index" and returns[2][0] == "tuple" and len(returns[2][1]) == 2:  # `-> Callable[[F], F]`
-        accepted, back = returns[2][1]
-        return accepted[0] == "list" and len(accepted[1]) == 1 and _words(accepted[1][0]) == _words(back)
+        return _says_which(returns)
+    if (
+        returns[KIND] == "index" and returns[INDEX_KEY][KIND] == "tuple" and len(returns[INDEX_KEY][ITEMS]) == 2
+    ):  # `-> Callable[[F], F]`
+        accepted, back = returns[INDEX_KEY][ITEMS]
+        is_one = accepted[KIND] == "list" and len(accepted[ITEMS]) == 1
+        return is_one and _words(accepted[1][0]) == _words(back) and _says_which(back)
     return False
+
+
+def _says_which(annotation: Node) -> bool:
+    """Whether an annotation tells one function from another: by a type variable, or by what it gives."""
+    words = (word for text in words_of(annotation) for word in re.findall(r"\w+", text))  # it may stand in quotes
+    return not _ANY_FUNCTION.issuperset(words)
 
 
 def _words(node: object) -> object:
@@ -473,7 +501,7 @@ def _fate_of_wrapped(body: tuple[Node, ...], wrapped: set[str]) -> str:
     bound: set[str] = set()
 
     def is_call(node: Node) -> bool:
-        return node[0] == "call" and node[1][0] == "name" and node[1][1] in wrapped
+        return node[KIND] == "call" and node[CALL_FUNC][KIND] == "name" and node[CALL_FUNC][NAME_ID] in wrapped
 
     def walk(node: Node, context: str) -> None:
         kind = node[0]
@@ -481,15 +509,15 @@ def _fate_of_wrapped(body: tuple[Node, ...], wrapped: set[str]) -> str:
         if is_call(node):
             fates.add(context)
         elif kind == "return":
-            value = node[1]
-            if value is not None and (is_call(value) or (value[0] == "name" and value[1] in bound)):
+            value = node[VALUE]
+            if value is not None and (is_call(value) or (value[KIND] == "name" and value[NAME_ID] in bound)):
                 fates.add("same")
                 return
-        elif kind == "expr" and is_call(node[1]):
+        elif kind == "expr" and is_call(node[VALUE]):
             fates.add("dropped")
             return
-        elif kind == "assign" and is_call(node[2]) and node[1][0][0] == "name":
-            bound.add(node[1][0][1])
+        elif kind == "assign" and is_call(node[ASSIGN_VALUE]) and node[ASSIGN_TARGETS][0][KIND] == "name":
+            bound.add(node[ASSIGN_TARGETS][0][NAME_ID])
             fates.add("bound")
             return
         elif kind == "call":

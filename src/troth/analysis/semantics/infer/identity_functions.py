@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.fields import KIND, NAME_ID, VALUE
 from troth.analysis.facts.nodes import walk
 from troth.analysis.semantics.symbols import Function
 from troth.analysis.semantics.values import FunctionValue, Nothing, Value, members_of, union
@@ -12,19 +13,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from troth.analysis.facts.model import Node
-    from troth.analysis.semantics.program import Program
+    from troth.analysis.semantics.resolve.project_files import ProjectFiles
 
 __all__ = ["gives_back", "handed_back", "returned"]
 
 
 def handed_back(
-    program: Program, func: FunctionValue, node: Node, values: list[tuple[str | None, Value | None]]
+    program: ProjectFiles, func: FunctionValue, node: Node, values: list[tuple[str | None, Value | None]]
 ) -> Value | None:
     """What a function of the project is given at `node` and gives back; None where it gives something else."""
     function = func.function
     assert isinstance(function, Function)
     name = gives_back(program, function)
-    if not name or any(arg[0] == "star" for arg in node[2]):
+    if not name or any(arg[KIND] == "star" for arg in node[2]):
         return None
     params = [param[0] for param in function.facts.params]
     if func.receiver is not None and function.owner is not None and not function.decorated_with("staticmethod"):
@@ -35,7 +36,7 @@ def handed_back(
     return union([m for m in members_of(argument) if not isinstance(m, Nothing)])  # which it mostly asks for
 
 
-def gives_back(program: Program, function: Function) -> str:
+def gives_back(program: ProjectFiles, function: Function) -> str:
     """The parameter that it returns wherever it returns anything; empty where there is none, or it is set anew."""
     answers = program.answers_to("handed back")
     name: str | None = answers.get(function)
@@ -51,12 +52,12 @@ def _param_given_back(function: Function) -> str:
     if len(returned_nodes) != 1:
         return ""
     (node,) = returned_nodes
-    name = node[1] if node[0] == "name" else ""
+    name = node[NAME_ID] if node[KIND] == "name" else ""
     return name if name in function.params and name not in function.origins else ""
 
 
 def returned(body: tuple[Node, ...]) -> Iterator[Node]:
     """What stands after the `return`s among the statements."""
     for node in walk(body, skip=("expr", "assign", "lambda")):
-        if node[0] == "return" and node[1] is not None:
-            yield node[1]
+        if node[KIND] == "return" and node[VALUE] is not None:
+            yield node[VALUE]

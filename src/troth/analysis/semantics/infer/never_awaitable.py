@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from troth.analysis.facts.names import decorator_name, last_name
+from troth.analysis.facts.fields import CALL_FUNC, KIND
+from troth.analysis.facts.names import callee_text, decorator_name, last_name
 from troth.analysis.facts.nodes import words_of
 from troth.analysis.knowledge.semantics import semantics
-from troth.analysis.semantics.infer.call_results import callee_text
 from troth.analysis.semantics.infer.identity_functions import returned
 from troth.analysis.semantics.resolve import library
 from troth.analysis.semantics.resolve.library import LibraryClass, LibraryFunction
@@ -16,6 +16,7 @@ from troth.analysis.semantics.symbols import Class, Function
 from troth.analysis.semantics.values import (
     Builtin,
     Coroutine,
+    External,
     FunctionValue,
     Instance,
     Nothing,
@@ -27,7 +28,7 @@ from troth.analysis.semantics.values import (
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import Node
-    from troth.analysis.semantics.program import Program
+    from troth.analysis.semantics.infer.inference import Inference
     from troth.analysis.semantics.values import Value
 
 __all__ = [
@@ -66,7 +67,7 @@ _HANDING_ON = ("anext", "aiter", "getattr", "next", "super", "eval", "min", "max
 _OPEN = frozenset(f"builtins.{name}" for name in _HANDING_ON)
 
 
-def gives_no_promise(program: Program, function: Function) -> bool:
+def gives_no_promise(program: Inference, function: Function) -> bool:
     """Whether calling this plain function gives something that `await` refuses.
 
     False where anything is left open: an unknown decorator, a body that says nothing, a result nobody can tell.
@@ -88,32 +89,49 @@ def gives_no_promise(program: Program, function: Function) -> bool:
             return False
     body = function.body()
     if next(returned(body), None) is None:
-        return bool(body[-1][0] != "raise")  # one that never comes back gives nothing at all
+        return bool(body[-1][KIND] != "raise")  # one that never comes back gives nothing at all
     return is_no_promise(program.inferred(function), program)
 
 
-def _may_hand_on_a_promise(program: Program, function: Function) -> bool:
+def _may_hand_on_a_promise(program: Inference, function: Function) -> bool:
     """Whether the body may return a promise, whatever the annotation says.
 
     `def size(self) -> int: return self.execute("SIZE")` is often shared by a plain and an async client.
     """
-    inferred = program.inferred(function)
-    if inferred is None:
+    inferred = members_of(program.inferred(function))
+    if any(isinstance(m, Coroutine) for m in inferred) or _casts_a_promise(program, function):
+        return True
+    if any(m is None or isinstance(m, External) for m in inferred):
         scope = program.static(function.module, function)
         return any(
-            node[0] in {"name", "ifexp"} or (node[0] == "call" and not _is_evident(program, scope.value(node[1])))
+            node[KIND] in {"name", "ifexp"}
+            or (node[KIND] == "call" and not _is_evident(program, scope.value(node[CALL_FUNC])))
             for node in returned(function.body())
         )
-    return any(isinstance(m, Coroutine) for m in members_of(inferred))
+    return False
 
 
-def _is_evident(program: Program, callee: Value | None) -> bool:
+def _casts_a_promise(program: Inference, function: Function) -> bool:
+    """`return cast(Future, loop.run_in_executor(…))`: what is cast may well be awaited, whatever it is called."""
+    for node in returned(function.body()):
+        kind, *parts = node
+        if kind != "call":
+            continue
+        callee, arguments, *_ = parts
+        if last_name(callee) == "cast" and len(arguments) == 2:
+            _, value = arguments
+            if not is_no_promise(program.static(function.module, function).value(value), program):
+                return True
+    return False
+
+
+def _is_evident(program: Inference, callee: Value | None) -> bool:
     """Whether what is called is a library's function that gives no promise."""
     function = callee.function if isinstance(callee, FunctionValue) else None
     return isinstance(function, LibraryFunction) and library_gives_no_promise(program, function)
 
 
-def gives_a_result_sometimes(program: Program, function: Function) -> bool:
+def gives_a_result_sometimes(program: Inference, function: Function) -> bool:
     """Whether a plain function gives a number, a text or a collection on one of its paths, and a promise on none.
 
     What it gives on the others may be unknown: whoever awaits it fails on that one path at least.
@@ -134,7 +152,7 @@ def gives_a_result_sometimes(program: Program, function: Function) -> bool:
     )
 
 
-def library_gives_no_promise(program: Program, function: LibraryFunction) -> bool:
+def library_gives_no_promise(program: Inference, function: LibraryFunction) -> bool:
     """Whether a function of a library gives a builtin object, or nothing, or its whole module knows no promises."""
     if _PROMISING & set(function.flags) or program.majors_behind(function.qualname.partition(".")[0]) > 0:
         return False
@@ -155,13 +173,15 @@ def _is_of_builtins(kind: str, name: str) -> bool:
     return kind in _BUILTIN_TYPES and name not in _GIVING_ITEMS and hasattr(_BUILTIN_TYPES[kind], name)
 
 
-def is_no_promise(value: Value | None, program: Program) -> bool:
+def is_no_promise(value: Value | None, program: Inference) -> bool:
     """Whether every alternative of `value` is known, and none can be awaited."""
     return all(isinstance(m, Nothing) or (m is not None and _is_result(m, program)) for m in members_of(value))
 
 
-def _is_result(value: Value, program: Program) -> bool:
+def _is_result(value: Value, program: Inference) -> bool:
     if isinstance(value, Instance) and isinstance(value.cls, LibraryClass):
+        if value.cls.name == "AsyncMock":
+            return False  # a function annotated with one gives whatever a call of it gives
         # Of another version than the one that is asked for, an object may well be another.
         behind = program.majors_behind(value.cls.qualified.partition(".")[0])
         return behind <= 0 and never_awaitable(value, program)
@@ -184,12 +204,12 @@ def _can_be_awaited(cls: Class | LibraryClass) -> bool:
     )
 
 
-def is_harmless(program: Program, function: Function, decorator: Node) -> bool:
+def is_harmless(program: Inference, function: Function, decorator: Node) -> bool:
     """Whether a decorator leaves the color of the function alone."""
     return decorator_name(decorator) in _HARMLESS or keeps_color(program, function, decorator)
 
 
-def keeps_color(program: Program, function: Function, decorator: Node) -> bool:
+def keeps_color(program: Inference, function: Function, decorator: Node) -> bool:
     """Whether a library is known to have a decorator that leaves the color of a function alone."""
     value = program.effects.decorator(function, decorator)
     if isinstance(value, FunctionValue) and not isinstance(value.function, Function):
@@ -197,7 +217,7 @@ def keeps_color(program: Program, function: Function, decorator: Node) -> bool:
     return False
 
 
-def never_awaitable(value: Value | None, program: Program) -> bool:
+def never_awaitable(value: Value | None, program: Inference) -> bool:
     """Whether a value of this type can certainly not be a promise."""
     if value is None:
         return False

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.fields import ATTR_NAME, CALL_ARGS, CALL_FUNC, KIND, NAME_ID
 from troth.analysis.semantics.infer.framework_parameters import given_by_framework
 from troth.analysis.semantics.infer.pytest_fixtures import takes_fixtures
 from troth.analysis.semantics.values import (
     NONE,
+    OF_CLASS,
     Builtin,
     ClassObject,
     External,
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import MutableMapping, Sequence
 
     from troth.analysis.facts.model import Node, Param
-    from troth.analysis.semantics.program import Program
+    from troth.analysis.semantics.infer.inference import Inference
     from troth.analysis.semantics.resolve.library import LibraryClass
     from troth.analysis.semantics.symbols import Class, Function, Module
 
@@ -33,7 +35,7 @@ _INJECTORS = frozenset({"Depends", "Security", "Inject", "Provide"})
 class Parameters:
     """The values of parameters, each found out once."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Inference) -> None:
         self._program = program
         self._known: MutableMapping[tuple[Function, str], Value | None] = program.answers()
         self._elsewhere: MutableMapping[tuple[Class, str], Value | None] = program.answers()
@@ -52,7 +54,7 @@ class Parameters:
         owner = function.owner
         value: Value | None = None
         if annotation is not None:
-            why = (f"`{name}` is annotated in `{function.qualname}`", module.path, function.facts.at[0])
+            why = (f"`{name}` is {OF_CLASS} (annotated in `{function.qualname}`)", module.path, function.facts.at[0])
             value = self._program.types.annotated(annotation, module, function.parent, owner, why)
         elif owner is not None and function.facts.params[0][0] == name and not function.decorated_with("staticmethod"):
             is_class = function.decorated_with("classmethod") or function.name in {"__new__", "__init_subclass__"}
@@ -63,8 +65,8 @@ class Parameters:
             return Builtin("tuple", (value,))
         if kind == "**":
             return Builtin("dict", (Builtin("str"), value))
-        if value is None and default is not None and default[0] == "call":
-            value = self.injected((default,), module, function.parent)
+        if default is not None and default[KIND] == "call":
+            value = self._given(value, self.injected((default,), module, function.parent), function, name)
         if value is None and annotation is None and takes_fixtures(function):
             value = self._program.fixtures.value(function, name)
         if value is None and (annotation is None or annotation == ("name", "Any")):
@@ -76,6 +78,21 @@ class Parameters:
         elif name == "call_next" and (value is None or isinstance(value, External)):
             value = given_by_framework(function, name)
         return value
+
+    def _given(self, declared: Value | None, injected: Value | None, function: Function, name: str) -> Value | None:
+        """What a parameter is given: the async twin of the class that it is annotated with, where its default says so.
+
+        `db: Session = Depends(get_db)` was left as it was when `get_db` came to give an `AsyncSession`; nothing holds
+        annotations against it.
+        """
+        if declared is None:
+            return injected
+        if not isinstance(declared, Instance) or not isinstance(injected, Instance):
+            return declared
+        if injected.cls.name != f"Async{declared.cls.name}":
+            return declared
+        why = (f"`{name}` is {OF_CLASS} (given by its `Depends`)", function.module.path, function.facts.at[0])
+        return Instance(injected.cls, injected.args, why)
 
     def _as_elsewhere(self, owner: Class, name: str) -> Value | None:
         """The class that every annotated parameter of that name has in the methods of a class, where they agree."""
@@ -91,18 +108,20 @@ class Parameters:
                             return None
                         classes.add(resolved[0].cls)
             if len(classes) == 1:
-                why = (f"`{name}` is annotated so in other methods of `{owner.name}`", *owner.place)
+                why = (f"`{name}` is {OF_CLASS} (annotated in other methods of `{owner.name}`)", *owner.place)
                 self._elsewhere[key] = Instance(classes.pop(), (), why, guess=True)
         return self._elsewhere[key]
 
     def injected(self, nodes: Sequence[Node], module: Module, function: Function | None) -> Value | None:
         """What `Depends(get_store)` puts into a parameter."""
         for node in nodes:
-            if node[0] != "call" or not node[2]:
+            if node[KIND] != "call" or not node[CALL_ARGS]:
                 continue
-            callee = node[1]
-            if (callee[1] if callee[0] == "name" else callee[2] if callee[0] == "attr" else "") in _INJECTORS:
-                value = self._program.static(module, function).value(node[2][0])
+            callee = node[CALL_FUNC]
+            if (
+                callee[NAME_ID] if callee[KIND] == "name" else callee[ATTR_NAME] if callee[KIND] == "attr" else ""
+            ) in _INJECTORS:
+                value = self._program.static(module, function).value(node[CALL_ARGS][0])
                 if isinstance(value, FunctionValue):
                     return self._program.calls.result(value)
                 if isinstance(value, ClassObject):

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 from troth.analysis.semantics.resolve import library
 from troth.analysis.semantics.symbols import Class, Function, Module
-from troth.analysis.semantics.values import FunctionValue, Instance, Value
+from troth.analysis.semantics.values import OF_CLASS, FunctionValue, Instance, Value
 
 if TYPE_CHECKING:
-    from collections.abc import MutableMapping
+    from collections.abc import Callable, MutableMapping
 
-    from troth.analysis.semantics.program import Program
+    from troth.analysis.semantics.resolve.names import Names
+    from troth.analysis.semantics.resolve.project_files import ProjectFiles
 
 __all__ = ["Fixtures", "takes_fixtures"]
 
@@ -26,19 +27,21 @@ def takes_fixtures(function: Function) -> bool:
 class Fixtures:
     """The fixtures that files can see, each looked for once."""
 
-    def __init__(self, program: Program) -> None:
-        self._program = program
-        self._known: MutableMapping[tuple[str, str], Function | None] = program.answers()
+    def __init__(self, files: ProjectFiles, names: Names, result: Callable[[FunctionValue], Value | None]) -> None:
+        self._files = files
+        self._names = names
+        self._result = result  # what a call of a function gives
+        self._known: MutableMapping[tuple[str, str], Function | None] = files.answers()
 
     def value(self, function: Function, name: str) -> Value | None:
         """What the fixture of that name gives to a test or to another fixture."""
         fixture = self._named(function.module, name, function.owner)
         if fixture is None and name == "tmp_path":
-            why = ("`tmp_path` of pytest is a path", *function.place)
+            why = (f"`tmp_path` of pytest is {OF_CLASS}", *function.place)
             return Instance(library.library_class("pathlib.Path"), (), why)
         if fixture is None or fixture is function or self._is_fed_otherwise(fixture, function.module, 0):
             return None
-        return self._program.calls.result(FunctionValue(fixture, Instance(fixture.owner) if fixture.owner else None))
+        return self._result(FunctionValue(fixture, Instance(fixture.owner) if fixture.owner else None))
 
     def _is_fed_otherwise(self, fixture: Function, module: Module, depth: int) -> bool:
         """Whether a fixture from elsewhere is given, in that module, another one of the same name than at its home."""
@@ -67,11 +70,11 @@ class Fixtures:
         if fixture is not None:
             return fixture
         folder = module.path.rpartition("/")[0]
-        places = self._program.places
+        places = self._files.places
         while True:
             path = f"{folder}/conftest.py" if folder else "conftest.py"
             if path in places and path != module.path:
-                fixture = self._in(self._program.module(path), name)
+                fixture = self._in(self._files.module(path), name)
                 if fixture is not None:
                     return fixture
             if not folder:
@@ -79,7 +82,7 @@ class Fixtures:
             folder = folder.rpartition("/")[0]
 
     def _in(self, module: Module, name: str) -> Function | None:
-        value = self._program.names.at_module(module, name) if self._program.names.binds(module, name) else None
+        value = self._names.at_module(module, name) if self._names.binds(module, name) else None
         if (
             isinstance(value, FunctionValue)
             and isinstance(value.function, Function)

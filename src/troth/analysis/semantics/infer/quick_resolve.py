@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, MutableMapping
 
     from troth.analysis.facts.model import Node
-    from troth.analysis.semantics.program import Program
+    from troth.analysis.semantics.infer.inference import Inference
     from troth.analysis.semantics.symbols import Class
     from troth.analysis.semantics.values import Value
 
@@ -32,7 +32,7 @@ _BY_ARGUMENTS = frozenset({"cast", "next", "copy", "deepcopy", "partial", "min",
 class Glance:
     """Callees seen at a glance, each looked at once for all functions in which it means the same."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Inference) -> None:
         self._program = program
         self._seen: MutableMapping[tuple[object, str], Value | None] = program.answers()
         self._made: MutableMapping[tuple[Function, str], Value | None] = program.answers()

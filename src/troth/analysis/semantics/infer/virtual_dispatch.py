@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.fields import ATTR_BASE, ATTR_NAME, CALL_FUNC, KIND
+from troth.analysis.facts.names import last_name
+from troth.analysis.project.test_files import is_test
 from troth.analysis.semantics.infer.identity_functions import returned
-from troth.analysis.semantics.resolve.test_files import is_test
 from troth.analysis.semantics.symbols import Class
-from troth.analysis.semantics.values import Instance
+from troth.analysis.semantics.values import ClassObject, Instance
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
 
-    from troth.analysis.semantics.program import Program
+    from troth.analysis.facts.model import Node
+    from troth.analysis.semantics.infer.inference import Inference
     from troth.analysis.semantics.resolve.library import LibraryClass
     from troth.analysis.semantics.symbols import Function
     from troth.analysis.semantics.values import Value
@@ -26,18 +29,22 @@ __all__ = [
 ]
 
 
-def overridden_otherwise(program: Program, function: Function, receiver: Value | None, *, asking: str = "") -> bool:
+def overridden_otherwise(
+    program: Inference, function: Function, receiver: Value | None, *, asking: str = "", callee: Node | None = None
+) -> bool:
     """Whether a subclass of the receiver's class gives the method another color, or makes a generator of it.
 
-    What a stand-in of the tests does says nothing of a call outside of them; `asking` is the file of the call.
+    What a stand-in of the tests does says nothing of a call outside of them; `asking` is the file of the call, `callee`
+    how it stands there: `cls.load()` may mean a subclass, `Store.load()` does not.
     """
-    if not isinstance(receiver, Instance) or not isinstance(receiver.cls, Class) or function.owner is None:
+    if function.owner is None or not program.counts.has_shapes(function.name):
         return False
-    if not program.counts.has_shapes(function.name):
+    cls = _class_or_below(program, function, receiver, callee)
+    if cls is None:
         return False
     mine = program.effects.of(function)
     is_tested = not asking or is_test(asking)
-    for child in program.classes.children(receiver.cls):
+    for child in program.classes.children(cls):
         if function.name in child.methods and (is_tested or not is_test(child.module.path)):
             override = child.module.function(child.methods[function.name][-1])
             if override is not function and program.effects.of(override) != mine:
@@ -45,7 +52,26 @@ def overridden_otherwise(program: Program, function: Function, receiver: Value |
     return False
 
 
-def overridden_at_all(program: Program, function: Function, receiver: Value | None) -> bool:
+def _class_or_below(
+    program: Inference, function: Function, receiver: Value | None, callee: Node | None
+) -> Class | None:
+    """The class that the method is called on, where it may as well be one that derives from it."""
+    if isinstance(receiver, Instance):
+        return receiver.cls if isinstance(receiver.cls, Class) else None
+    if isinstance(receiver, ClassObject):
+        cls = receiver.cls
+    elif receiver is None and function.owner is not None and function.decorated_with("staticmethod"):
+        cls = function.owner
+    else:
+        return None
+    if callee is None or callee[KIND] != "attr" or not isinstance(cls, Class):
+        return None
+    written = last_name(callee[ATTR_BASE])
+    is_named = written == cls.name or any(written == child.name for child in program.classes.children(cls))
+    return None if is_named else cls
+
+
+def overridden_at_all(program: Inference, function: Function, receiver: Value | None) -> bool:
     """Whether the call might run another body than this one."""
     if not isinstance(receiver, Instance) or not isinstance(receiver.cls, Class) or function.owner is None:
         return False
@@ -54,7 +80,7 @@ def overridden_at_all(program: Program, function: Function, receiver: Value | No
     return any(function.name in child.methods for child in program.classes.children(receiver.cls))
 
 
-def works_otherwise(program: Program, function: Function, receiver: Value | None) -> bool:
+def works_otherwise(program: Inference, function: Function, receiver: Value | None) -> bool:
     """Whether the receiver's class gives another color to a method that the plain `function` of a base hands on to.
 
     `Redis.get` returns what `self.execute` gives, a promise; that of a `Pipeline` only notes the command down.
@@ -71,7 +97,7 @@ def works_otherwise(program: Program, function: Function, receiver: Value | None
     return False
 
 
-def hands_on_otherwise(program: Program, function: Function, receiver: Value | None) -> bool:
+def hands_on_otherwise(program: Inference, function: Function, receiver: Value | None) -> bool:
     """Whether an inherited method gives what another one gives that the receiver's class has anew.
 
     `send_json` of a plain socket returns what `self.send` gives: with an async socket that is something to await.
@@ -81,8 +107,8 @@ def hands_on_otherwise(program: Program, function: Function, receiver: Value | N
         return False
     own = ("name", function.facts.params[0][0])
     for node in returned(function.body()):
-        if node[0] == "call" and node[1][0] == "attr" and node[1][1] == own:
-            meant, defining = _made_anew(program, function, cls, node[1][2])
+        if node[KIND] == "call" and node[CALL_FUNC][KIND] == "attr" and node[CALL_FUNC][ATTR_BASE] == own:
+            meant, defining = _made_anew(program, function, cls, node[CALL_FUNC][ATTR_NAME])
             if meant is not defining:
                 return True
     return False
@@ -94,7 +120,9 @@ def _below(function: Function, receiver: Value | None) -> Class | None:
     return cls if isinstance(cls, Class) and function.owner is not None and cls is not function.owner else None
 
 
-def _made_anew(program: Program, function: Function, cls: Class, name: str) -> tuple[Function | None, Function | None]:
+def _made_anew(
+    program: Inference, function: Function, cls: Class, name: str
+) -> tuple[Function | None, Function | None]:
     """The method of that name that objects of `cls` have, and the one that those of the method's own class have."""
     assert function.owner is not None
     meant, defining = (program.classes.holder(holder_of, name) for holder_of in (cls, function.owner))
@@ -106,7 +134,7 @@ def _made_anew(program: Program, function: Function, cls: Class, name: str) -> t
     )
 
 
-def _implementations(program: Program, function: Function, cls: Class | LibraryClass) -> list[Function]:
+def _implementations(program: Inference, function: Function, cls: Class | LibraryClass) -> list[Function]:
     """The methods of that name in the classes that derive from `cls`, without those that say nothing either."""
     if not isinstance(cls, Class):
         return []
@@ -118,7 +146,7 @@ def _implementations(program: Program, function: Function, cls: Class | LibraryC
     return [method for method in methods if not method.is_abstract]
 
 
-def async_implementations(program: Program, function: Function, cls: Class | LibraryClass) -> list[Function]:
+def async_implementations(program: Inference, function: Function, cls: Class | LibraryClass) -> list[Function]:
     """Those of a method without a body, where all of them are async: it is async in all but name.
 
     One alone may as well be the one that breaks the contract, unless somebody awaits it.
@@ -131,10 +159,10 @@ def async_implementations(program: Program, function: Function, cls: Class | Lib
     return implementations if len(implementations) > 1 or program.counts.is_awaited(function.name) else []
 
 
-def _is_made(program: Program, cls: Class | LibraryClass) -> bool:
+def _is_made(program: Inference, cls: Class | LibraryClass) -> bool:
     """Whether somebody makes objects of the class itself: then what says nothing does nothing."""
     answers: MutableMapping[str, bool] = program.answers_to("classes that are made")
     if cls.name not in answers:
-        users = program.calling.functions_naming({cls.name})
+        users = program.index.functions_naming({cls.name})
         answers[cls.name] = any(call.rpartition(".")[2] == cls.name for user in users for call in user.facts.calls)
     return answers[cls.name]

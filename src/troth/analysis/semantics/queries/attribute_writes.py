@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.fields import ATTR_BASE, KIND
 from troth.analysis.semantics.walk.function_walk import Flow
 
 if TYPE_CHECKING:
@@ -25,8 +26,8 @@ class _Recorder(Flow):
         self.met: dict[At, Value | None] = {}
 
     def _assign(self, target: Node, value: Value | None) -> None:
-        if target[0] == "attr":
-            self.met[target[3]] = self.value(target[1])
+        if target[KIND] == "attr":
+            self.met[target[3]] = self.value(target[ATTR_BASE])
         super()._assign(target, value)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.fields import AT, COMP_GENERATORS, KIND, VALUE
 from troth.analysis.facts.nodes import walk
 
 if TYPE_CHECKING:
@@ -32,7 +33,9 @@ def awaits_in(body: tuple[Node, ...]) -> tuple[At, ...]:
 
 def _awaited(body: tuple[Node, ...]) -> Iterator[At | None]:
     for node in walk(body, skip=("lambda",)):
-        if node[0] == "await":
-            yield node[1][-1] if node[1][0] == "call" else None
-        elif (node[0] in ("for", "with") and node[1]) or (node[0] == "comp" and any(clause[0] for clause in node[3])):
+        if node[KIND] == "await":
+            yield node[VALUE][AT] if node[VALUE][KIND] == "call" else None
+        elif (node[KIND] in ("for", "with") and node[1]) or (
+            node[KIND] == "comp" and any(clause[0] for clause in node[COMP_GENERATORS])
+        ):
             yield None

@@ -82,7 +82,7 @@ class Chains:
         is_end: Callable[[Call], bool],
         *,
         stops: Callable[[Function], bool],
-        whoever: Collection[str] = (),
+        on_any_receiver: Collection[str] = (),
         up_to: Collection[str] = (),
         cells: bool = False,
     ) -> None:
@@ -90,16 +90,16 @@ class Chains:
 
         `stops` tells functions that see to it themselves.
 
-        Of the names in `whoever` every call may be one, whatever it is called on. Only calls that a function always
-        makes lead on; with `up_to`, only those before its first way out of such a kind. With `cells`, the cells of a
-        notebook count as an async function, which a loop runs.
+        Of the names in `on_any_receiver` every call may be one. Only calls that a function always makes lead on; with
+        `up_to`, only those before its first way out of such a kind. With `cells`, the cells of a notebook count as an
+        async function, which a loop runs.
         """
         self._program = program
         self._kind = kind
         self._ends = frozenset(ends)
         self._is_end = is_end
         self._stops = stops
-        self._whoever = frozenset(whoever)
+        self._on_any_receiver = frozenset(on_any_receiver)
         self._up_to = up_to
         self._cells = cells
         self._ways: MutableMapping[Function, Link | None] = program.answers()
@@ -113,7 +113,7 @@ class Chains:
         for callee in function.facts.calls:
             last = callee.rpartition(".")[2]
             packages = self._packages.get(last)
-            if last in self._whoever:
+            if last in self._on_any_receiver:
                 return True
             if packages is None:
                 continue
@@ -142,7 +142,7 @@ class Chains:
 
     def direct(self) -> Iterator[Call]:
         """The calls of that kind that stand in an async function itself."""
-        for function in self._async_functions({*self._whoever, *self._packages}):
+        for function in self._async_functions({*self._on_any_receiver, *self._packages}):
             if not self._may_end(function):
                 continue
             for call in self._program.calling.of(function):
@@ -177,7 +177,7 @@ class Chains:
         """The plain functions that lead to such a call, as far as can be told at a glance, and their names."""
         functions: set[Function] = set()
         todo: list[Function] = []
-        for name in sorted({*self._whoever, *self._packages}):
+        for name in sorted({*self._on_any_receiver, *self._packages}):
             for function in self._program.index.plain_callers(name):
                 if function not in functions and self._may_end(function) and not self._stops(function):
                     functions.add(function)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.fields import KIND
 from troth.analysis.semantics.infer.never_awaitable import gives_no_promise, is_no_promise
 from troth.analysis.semantics.infer.virtual_dispatch import hands_on_otherwise, overridden_otherwise
 from troth.analysis.semantics.symbols import Class, Function
@@ -65,7 +66,7 @@ def arguments_of(call: Call) -> Iterator[tuple[str, Node, Value | None]]:
     """The arguments of a call that are written out: position or keyword, as written, and what it stands for."""
     place = 0
     for position, node in enumerate(call.node[2]):
-        if node[0] == "star":
+        if node[KIND] == "star":
             return  # positions after it are anybody's guess
         yield str(position), node, call.given[place][1]
         place += 1

@@ -10,6 +10,37 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from troth.analysis.facts.fields import (
+    ANNASSIGN_VALUE,
+    ASSIGN_TARGETS,
+    ATTR_BASE,
+    ATTR_NAME,
+    AUGASSIGN_TARGET,
+    BODY,
+    CALL_ARGS,
+    CALL_FUNC,
+    CALL_KEYWORDS,
+    COMP_GENERATORS,
+    COMP_PARTS,
+    DICT_VALUES,
+    FOR_BODY,
+    FOR_ITER,
+    FOR_ORELSE,
+    ITEMS,
+    KIND,
+    MATCH_CASES,
+    MATCH_SUBJECT,
+    NAME_ID,
+    ORELSE,
+    TEST,
+    TRY_BODY,
+    TRY_FINAL,
+    TRY_HANDLERS,
+    TRY_ORELSE,
+    VALUE,
+    WITH_BODY,
+    WITH_ITEMS,
+)
 from troth.analysis.facts.model import body_of, speaks_of
 from troth.analysis.facts.nodes import children
 from troth.analysis.knowledge.semantics import semantics
@@ -75,7 +106,7 @@ def _mentions(module: Module, wanted: frozenset[str]) -> Iterator[tuple[Function
                 yield function, mention
         above: list[_Mention] = []
         for node in facts.decorators:
-            _passed(node[1] if node[0] == "call" else node, wanted, None, "", above)
+            _passed(node[CALL_FUNC] if node[KIND] == "call" else node, wanted, None, "", above)
         for _, _, default, _ in facts.params:
             if default is not None:
                 _passed(default, wanted, None, "", above)
@@ -87,8 +118,8 @@ def _mentions(module: Module, wanted: frozenset[str]) -> Iterator[tuple[Function
             held: list[_Mention] = []
             _passed(value, wanted, None, "", held)
             for mention in held:
-                if mention.node[0] == "name" and mention.node[1] in owner.methods:
-                    node = ("attr", ("classref", index), mention.node[1], ())
+                if mention.node[KIND] == "name" and mention.node[NAME_ID] in owner.methods:
+                    node = ("attr", ("classref", index), mention.node[NAME_ID], ())
                     yield None, mention._replace(node=node)
                 else:
                     yield None, mention
@@ -99,40 +130,40 @@ def _in_statements(body: Any, wanted: frozenset[str], out: list[_Mention]) -> No
         tag = statement[0]
         if tag in {"assign", "augassign"}:
             _passed(statement[-1], wanted, None, "", out)
-            targets = statement[1] if tag == "assign" else (statement[1],)
+            targets = statement[ASSIGN_TARGETS] if tag == "assign" else (statement[AUGASSIGN_TARGET],)
             for target in targets:  # what is stored to is no mention; what it is stored under may be
                 _looked_at(target, wanted, out)
         elif tag == "annassign":
-            if statement[3] is not None:
-                _passed(statement[3], wanted, None, "", out)
+            if statement[ANNASSIGN_VALUE] is not None:
+                _passed(statement[ANNASSIGN_VALUE], wanted, None, "", out)
         elif tag == "return":
-            if statement[1] is not None:
-                _passed(statement[1], wanted, None, "", out)
+            if statement[VALUE] is not None:
+                _passed(statement[VALUE], wanted, None, "", out)
         elif tag == "expr":
-            _looked_at(statement[1], wanted, out)
+            _looked_at(statement[VALUE], wanted, out)
         elif tag in {"if", "while"}:
-            _looked_at(statement[1], wanted, out)
-            _in_statements(statement[2], wanted, out)
-            _in_statements(statement[3], wanted, out)
+            _looked_at(statement[TEST], wanted, out)
+            _in_statements(statement[BODY], wanted, out)
+            _in_statements(statement[ORELSE], wanted, out)
         elif tag == "for":
-            _passed(statement[3], wanted, None, "", out)
-            _in_statements(statement[4], wanted, out)
-            _in_statements(statement[5], wanted, out)
+            _passed(statement[FOR_ITER], wanted, None, "", out)
+            _in_statements(statement[FOR_BODY], wanted, out)
+            _in_statements(statement[FOR_ORELSE], wanted, out)
         elif tag == "with":
-            for item in statement[2]:
+            for item in statement[WITH_ITEMS]:
                 for part in item:
                     if part is not None:
                         _looked_at(part, wanted, out)
-            _in_statements(statement[3], wanted, out)
+            _in_statements(statement[WITH_BODY], wanted, out)
         elif tag == "try":
-            _in_statements(statement[1], wanted, out)
-            for handler in statement[2]:
+            _in_statements(statement[TRY_BODY], wanted, out)
+            for handler in statement[TRY_HANDLERS]:
                 _in_statements(handler[2], wanted, out)
-            _in_statements(statement[3], wanted, out)
-            _in_statements(statement[4], wanted, out)
+            _in_statements(statement[TRY_ORELSE], wanted, out)
+            _in_statements(statement[TRY_FINAL], wanted, out)
         elif tag == "match":
-            _looked_at(statement[1], wanted, out)
-            for _, _, _, guard, inner in statement[2]:
+            _looked_at(statement[MATCH_SUBJECT], wanted, out)
+            for _, _, _, guard, inner in statement[MATCH_CASES]:
                 if guard is not None:
                     _looked_at(guard, wanted, out)
                 _in_statements(inner, wanted, out)
@@ -147,36 +178,36 @@ def _passed(node: Node, wanted: frozenset[str], call: Node | None, slot: str, ou
     """The mentions in an expression whose value goes on to somebody."""
     tag = node[0]
     if tag == "name":
-        if node[1] in wanted:
+        if node[NAME_ID] in wanted:
             out.append(_Mention(node, call, slot))
     elif tag == "attr":
-        if node[2] in wanted:
+        if node[ATTR_NAME] in wanted:
             out.append(_Mention(node, call, slot))
-        _looked_at(node[1], wanted, out)
+        _looked_at(node[ATTR_BASE], wanted, out)
     elif tag in {"list", "tuple", "set"}:
-        for part in node[1]:
+        for part in node[ITEMS]:
             _passed(part, wanted, None, "", out)
     elif tag == "dict":
-        for part in node[2]:
+        for part in node[DICT_VALUES]:
             _passed(part, wanted, None, "", out)
     elif tag == "ifexp":
-        _looked_at(node[1], wanted, out)
-        _passed(node[2], wanted, call, slot, out)
-        _passed(node[3], wanted, call, slot, out)
+        _looked_at(node[TEST], wanted, out)
+        _passed(node[BODY], wanted, call, slot, out)
+        _passed(node[ORELSE], wanted, call, slot, out)
     elif tag in {"and", "or"}:
-        for part in node[1]:
+        for part in node[ITEMS]:
             _passed(part, wanted, call, slot, out)
     elif tag in {"lambda", "walrus"}:
         _passed(node[2], wanted, None, "", out)
     elif tag == "comp":
-        for part in node[2]:
+        for part in node[COMP_PARTS]:
             _passed(part, wanted, None, "", out)
-        for _, target, iterated, conditions in node[3]:
+        for _, target, iterated, conditions in node[COMP_GENERATORS]:
             for part in (target, iterated, *conditions):
                 _looked_at(part, wanted, out)
     elif tag in {"star", "yield", "yieldfrom"}:
-        if node[1] is not None:
-            _passed(node[1], wanted, None, "", out)
+        if node[VALUE] is not None:
+            _passed(node[VALUE], wanted, None, "", out)
     else:
         _looked_at(node, wanted, out)
 
@@ -185,14 +216,14 @@ def _looked_at(node: Node, wanted: frozenset[str], out: list[_Mention]) -> None:
     """The mentions in an expression that is tested, compared, called or looked into: itself it goes to nobody."""
     tag = node[0]
     if tag == "call":
-        callee = node[1]
-        _looked_at(callee[1] if callee[0] == "attr" else callee, wanted, out)
-        for position, part in enumerate(node[2]):
+        callee = node[CALL_FUNC]
+        _looked_at(callee[ATTR_BASE] if callee[KIND] == "attr" else callee, wanted, out)
+        for position, part in enumerate(node[CALL_ARGS]):
             _passed(part, wanted, node, str(position), out)
-        for keyword, part in node[3]:
+        for keyword, part in node[CALL_KEYWORDS]:
             _passed(part, wanted, node, keyword or "", out)
     elif tag == "attr":
-        _looked_at(node[1], wanted, out)
+        _looked_at(node[ATTR_BASE], wanted, out)
     elif tag in {"list", "tuple", "set", "dict", "lambda", "walrus", "comp", "yield", "yieldfrom", "star", "ifexp"}:
         _passed(node, wanted, None, "", out)
     else:
@@ -209,10 +240,10 @@ def _meant(
 ) -> list[Function]:
     """Which of the functions the mention may stand for."""
     node = mention.node
-    name = node[1] if node[0] == "name" else node[2]
+    name = node[NAME_ID] if node[KIND] == "name" else node[2]
     candidates = by_name[name]
-    if node[0] == "attr" and node[1][0] == "classref":
-        owner = module.cls(node[1][1])
+    if node[KIND] == "attr" and node[ATTR_BASE][KIND] == "classref":
+        owner = module.cls(node[ATTR_BASE][1])
         return [candidate for candidate in candidates if candidate.owner is owner]
     value = _value(program, module, scope, mention)
     functions = [member.function for member in members_of(value) if isinstance(member, FunctionValue)]
@@ -224,7 +255,7 @@ def _meant(
         ]
     if value is not None and not functions:
         return []
-    if node[0] == "name":
+    if node[KIND] == "name":
         return [
             candidate for candidate in candidates if candidate.owner is None and _is_visible(candidate, module, scope)
         ]
@@ -278,7 +309,7 @@ def _taken(program: Program, scope: Function | None, mention: _Mention, function
     if taker is None:
         return Handed("both" if _all_ask(program, call) else "unknown")
     target, shift = taker
-    places = [param[0] for param in target.facts.params if param[3] in {"", "/"}]
+    places = target.facts.positional
     position = int(mention.slot) + shift if mention.slot.isdigit() else -1
     parameter = places[position] if 0 <= position < len(places) else mention.slot
     awaited = awaited_parameters(program, target).get(parameter)
@@ -316,7 +347,7 @@ def _given_to(program: Program, call: Call, target: Function, parameter: str) ->
     taker = _own_taker(program, call)
     if taker is None or taker[0] is not target:
         return
-    places = [param[0] for param in target.facts.params if param[3] in {"", "/"}]
+    places = target.facts.positional
     for slot, node, value in _arguments(call):
         position = int(slot) + taker[1] if slot.isdigit() else -1
         is_meant = (places[position] if 0 <= position < len(places) else slot) == parameter

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from troth.analysis.incremental.dependencies import Table
+from troth.analysis.facts.model import PARAM_NAME
+from troth.analysis.incremental.dependencies import TrackedTable
 from troth.analysis.semantics.infer.call_results import NAME_BY_PARTS
 from troth.analysis.semantics.symbols import Class, Function
 from troth.analysis.semantics.values import FunctionValue, members_of
@@ -61,7 +62,7 @@ def picking(program: Program) -> Mapping[str, list[str]]:
                 for name in picked_in(program, path):
                     picking.setdefault(name, []).append(path)
         if program.reads is not None:
-            picking = Table(program.reads, "picked", picking)
+            picking = TrackedTable(program.reads, "picked", picking)
         program.picking = picking
     return picking
 
@@ -114,7 +115,7 @@ def _could_pick(callee: str, function: Function) -> bool:
         return False
     around: Function | None = function
     while around is not None:  # a parameter is somebody else's choice, and a function inside is known
-        if callee in module.inner(around.index) or any(param[0] == callee for param in around.facts.params):
+        if callee in module.inner(around.index) or any(param[PARAM_NAME] == callee for param in around.facts.params):
             return False
         around = around.parent
     return True

@@ -3,15 +3,37 @@
 A parameter counts where every use of it is a call whose result is dropped, or a question whether there is one, in the
 function itself or in a function inside it; where it is kept, as an attribute of `self` or in a collection there, every
 use of that attribute has to be one, and no other file may mention the attribute.
+
+By the same rules a parameter that is kept wants an async function where every call of it is awaited.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from troth.analysis.facts.fields import (
+    AT,
+    ATTR_BASE,
+    ATTR_NAME,
+    BODY,
+    CALL_ARGS,
+    CALL_FUNC,
+    CALL_KEYWORDS,
+    COMPARE_OTHERS,
+    FOR_IS_ASYNC,
+    FOR_ITER,
+    INDEX_BASE,
+    ITEMS,
+    KIND,
+    NAME_ID,
+    ORELSE,
+    TEST,
+    VALUE,
+)
+from troth.analysis.facts.model import PARAM_NAME
 from troth.analysis.facts.nodes import children, of_kind
 from troth.analysis.incremental.project_queries import part
-from troth.analysis.semantics.evidence.awaited_parameters import asks_for_color
+from troth.analysis.semantics.evidence.awaited_parameters import AwaitedParameter, asks_for_color
 from troth.analysis.semantics.symbols import Class
 
 if TYPE_CHECKING:
@@ -21,7 +43,7 @@ if TYPE_CHECKING:
     from troth.analysis.semantics.program import Program
     from troth.analysis.semantics.symbols import Function
 
-__all__ = ["DroppedCallback", "dropped_callbacks", "takers_of_callbacks"]
+__all__ = ["DroppedCallback", "awaited_listeners", "dropped_callbacks", "takers_of_callbacks"]
 
 _PUTTING = frozenset({"append", "add", "appendleft"})
 _HARMLESS = frozenset({"append", "add", "appendleft", "remove", "discard", "clear", "pop"})
@@ -51,15 +73,15 @@ def takers_of_callbacks(program: Program) -> frozenset[str]:
 def _takers(file: FileFacts) -> frozenset[str]:
     names: set[str] = set()
     storing = {
-        (index, value[1])
+        (index, value[NAME_ID])
         for c in file.classes
         for _, index, _, value in c.self_attributes
-        if value is not None and value[0] == "name"
+        if value is not None and value[KIND] == "name"
     }
     for index, facts in enumerate(file.functions):
         if not facts.params:
             continue
-        params = {param[0] for param in facts.params}
+        params = {param[PARAM_NAME] for param in facts.params}
         takes = not params.isdisjoint(facts.calls) or any((index, name) in storing for name in params)
         if takes or any(callee.rpartition(".")[2] in _PUTTING and "." in callee for callee in facts.calls):
             is_init = facts.name == "__init__" and facts.owner >= 0
@@ -76,7 +98,20 @@ def dropped_callbacks(program: Program, function: Function) -> dict[str, Dropped
     return answer
 
 
-def _find(program: Program, function: Function) -> Iterator[DroppedCallback]:
+def awaited_listeners(program: Program, function: Function) -> dict[str, AwaitedParameter]:
+    """The parameters that a method keeps for its class, which awaits what each of them gives and does nothing else."""
+    answers: MutableMapping[Function, dict[str, AwaitedParameter]] = program.answers_to("awaited listeners")
+    answer = answers.get(function)
+    if answer is None:
+        answer = answers[function] = {
+            kept.name: AwaitedParameter(function, kept.name, kept.path, kept.at)
+            for kept in _find(program, function, is_awaited=True)
+            if kept.is_kept
+        }
+    return answer
+
+
+def _find(program: Program, function: Function, *, is_awaited: bool = False) -> Iterator[DroppedCallback]:
     if function.facts.decorators or asks_for_color(function):
         return
     bodies = [function.body(), *_inside(function)]
@@ -84,7 +119,7 @@ def _find(program: Program, function: Function) -> Iterator[DroppedCallback]:
     for name, _, _, kind in function.facts.params:
         if kind in {"*", "**"} or name == receiver:
             continue
-        uses = _Uses(("name", name), receiver)
+        uses = _Uses(("name", name), receiver, is_awaited=is_awaited)
         for body in bodies:
             uses.read(body)
         if uses.is_open or bool(uses.kept) == bool(uses.dropped):
@@ -93,7 +128,7 @@ def _find(program: Program, function: Function) -> Iterator[DroppedCallback]:
             yield DroppedCallback(function, name, function.module.path, uses.dropped[0], is_kept=False)
         elif function.owner is not None and len(uses.kept) == 1:
             ((attribute, is_collection),) = uses.kept.items()
-            at = _dropped_by_class(program, function.owner, attribute, is_collection=is_collection)
+            at = _used_by_class(program, function.owner, attribute, is_collection=is_collection, is_awaited=is_awaited)
             if at is not None:
                 yield DroppedCallback(function, name, function.module.path, at, is_kept=True)
 
@@ -105,8 +140,8 @@ def _inside(function: Function) -> Iterator[tuple[Node, ...]]:
                 yield binding.body()
 
 
-def _dropped_by_class(program: Program, cls: Class, attribute: str, *, is_collection: bool) -> At | None:
-    """Where the class calls in vain what it keeps there; None where anybody may do something else with it."""
+def _used_by_class(program: Program, cls: Class, attribute: str, *, is_collection: bool, is_awaited: bool) -> At | None:
+    """Where the class calls in vain, or awaits, what it keeps; None where anybody may do something else with it."""
     if program.classes.children(cls) or any(
         isinstance(ancestor, Class) and ancestor is not cls for ancestor in program.classes.order(cls)
     ):
@@ -124,7 +159,7 @@ def _dropped_by_class(program: Program, cls: Class, attribute: str, *, is_collec
         receiver = around.facts.params[0][0] if is_own and around is not None and around.facts.params else ""
         if is_own and asks_for_color(function):
             return None
-        uses = _Uses(("attr", receiver, attribute), receiver, is_collection=is_collection)
+        uses = _Uses(("attr", receiver, attribute), receiver, is_collection=is_collection, is_awaited=is_awaited)
         uses.read(function.body())
         if uses.is_open:
             return None
@@ -136,8 +171,11 @@ def _dropped_by_class(program: Program, cls: Class, attribute: str, *, is_collec
 class _Uses:
     """What is done with a variable, or with an attribute of `self`, in some statements."""
 
-    def __init__(self, wanted: tuple[str, ...], receiver: str, *, is_collection: bool = False) -> None:
+    def __init__(
+        self, wanted: tuple[str, ...], receiver: str, *, is_collection: bool = False, is_awaited: bool = False
+    ) -> None:
         self.wanted = wanted
+        self.tag = "await" if is_awaited else "expr"  # the calls that are looked for stand in such a node
         self.receiver = receiver
         self.is_collection = is_collection
         self.is_open = False
@@ -151,22 +189,24 @@ class _Uses:
 
     def _read(self, node: Node) -> None:
         kind = node[0]
-        if kind == "expr" and node[1][0] == "call" and self._called_in_vain(node[1]):
+        if kind == self.tag and node[VALUE][KIND] == "call" and self._called_in_vain(node[VALUE]):
             return
         if kind == "call" and self._handled(node):
             return
         if kind == "assign" and self._assigned(node):
             return
-        if kind in {"if", "while"} and self._is_it(node[1]):
-            self.read((*node[2], *node[3]))
+        if kind in {"if", "while"} and self._is_it(node[TEST]):
+            self.read((*node[BODY], *node[ORELSE]))
             return
-        if (kind == "not" or (kind == "compare" and ("const", "None") in node[3])) and self._is_it(node[1]):
+        if (kind == "not" or (kind == "compare" and ("const", "None") in node[COMPARE_OTHERS])) and self._is_it(
+            node[1]
+        ):
             return
-        if kind in {"and", "or"} and any(map(self._is_it, node[1][:-1])):
-            self.read([target for target in node[1] if not self._is_it(target)])
-            self.is_open = self.is_open or self._is_it(node[1][-1])
+        if kind in {"and", "or"} and any(map(self._is_it, node[ITEMS][:-1])):
+            self.read([target for target in node[ITEMS] if not self._is_it(target)])
+            self.is_open = self.is_open or self._is_it(node[ITEMS][-1])
             return
-        if kind == "for" and not node[1] and self.is_collection and self._is_content(node[3]):
+        if kind == "for" and not node[FOR_IS_ASYNC] and self.is_collection and self._is_content(node[FOR_ITER]):
             self._looped(node)
             return
         if self._is_it(node):
@@ -175,42 +215,57 @@ class _Uses:
         self.read(children(node))
 
     def _is_it(self, node: Node) -> bool:
-        if self.wanted[0] == "name":
+        if self.wanted[KIND] == "name":
             return bool(node == self.wanted)
-        return bool(node[0] == "attr" and node[2] == self.wanted[2])
+        return bool(node[KIND] == "attr" and node[ATTR_NAME] == self.wanted[2])
 
     def _is_content(self, node: Node) -> bool:
         """`self.handlers`, and what of it is looped over: a copy, one of its lists, its values."""
         if self._is_it(node):
             return True
-        if node[0] == "index":
-            return self._is_content(node[1])
-        if node[0] == "call" and node[1][0] == "attr" and node[1][2] in {"copy", "get", "values", "setdefault"}:
-            return self._is_content(node[1][1])
-        return bool(node[0] == "call" and node[1][0] == "name" and node[1][1] in _COPYING and len(node[2]) == 1) and (
-            self._is_content(node[2][0])
-        )
+        if node[KIND] == "index":
+            return self._is_content(node[INDEX_BASE])
+        if (
+            node[KIND] == "call"
+            and node[CALL_FUNC][KIND] == "attr"
+            and node[CALL_FUNC][ATTR_NAME] in {"copy", "get", "values", "setdefault"}
+        ):
+            return self._is_content(node[CALL_FUNC][ATTR_BASE])
+        return bool(
+            node[KIND] == "call"
+            and node[CALL_FUNC][KIND] == "name"
+            and node[CALL_FUNC][NAME_ID] in _COPYING
+            and len(node[CALL_ARGS]) == 1
+        ) and (self._is_content(node[2][0]))
 
     def _called_in_vain(self, call: Node) -> bool:
-        callee = call[1]
-        is_it = self._is_it(callee) or (self.is_collection and callee[0] == "index" and self._is_content(callee[1]))
+        callee = call[CALL_FUNC]
+        is_it = self._is_it(callee) or (
+            self.is_collection and callee[KIND] == "index" and self._is_content(callee[INDEX_BASE])
+        )
         if is_it:
-            self.dropped.append(call[-1])
-            self.read((*call[2], *[value for _, value in call[3]]))
+            self.dropped.append(call[AT])
+            self.read((*call[CALL_ARGS], *[value for _, value in call[CALL_KEYWORDS]]))
         return is_it
 
     def _handled(self, call: Node) -> bool:
         """`callable(fn)`, `self.handlers.append(fn)`, and what else is done to the collection as a whole."""
-        callee, arguments = call[1], call[2]
-        if callee[0] == "name" and callee[1] in _ASKING and len(arguments) == 1 and self._is_it(arguments[0]):
+        callee, arguments = call[CALL_FUNC], call[CALL_ARGS]
+        if callee[KIND] == "name" and callee[NAME_ID] in _ASKING and len(arguments) == 1 and self._is_it(arguments[0]):
             return True
-        if callee[0] != "attr":
+        if callee[KIND] != "attr":
             return False
-        if self.is_collection and callee[2] in _HARMLESS and self._is_content(callee[1]):
+        if self.is_collection and callee[ATTR_NAME] in _HARMLESS and self._is_content(callee[ATTR_BASE]):
             self.read(arguments)
             return True
-        attribute = self._own_attribute(callee[1])
-        if callee[2] in _PUTTING and attribute and len(arguments) == 1 and self._is_it(arguments[0]) and not call[3]:
+        attribute = self._own_attribute(callee[ATTR_BASE])
+        if (
+            callee[ATTR_NAME] in _PUTTING
+            and attribute
+            and len(arguments) == 1
+            and self._is_it(arguments[0])
+            and not call[CALL_KEYWORDS]
+        ):
             self.kept[attribute] = True
             return True
         return False
@@ -223,10 +278,11 @@ class _Uses:
                 if not attribute:
                     self.is_open = True
                 else:
-                    self.kept[attribute] = target[0] == "index"
+                    self.kept[attribute] = target[KIND] == "index"
             return True
-        if self.wanted[0] == "attr" and all(
-            self._is_it(target) or (target[0] == "index" and self._is_content(target[1])) for target in node[1]
+        if self.wanted[KIND] == "attr" and all(
+            self._is_it(target) or (target[KIND] == "index" and self._is_content(target[INDEX_BASE]))
+            for target in node[1]
         ):
             self._read(node[2])
             return True
@@ -234,20 +290,20 @@ class _Uses:
 
     def _own_attribute(self, node: Node) -> str:
         """`self.handlers`, `self.handlers[key]`, `self.handlers.setdefault(key, [])`: the attribute."""
-        if node[0] == "index":
-            return self._own_attribute(node[1])
-        if node[0] == "call" and node[1][0] == "attr" and node[1][2] == "setdefault":
-            return self._own_attribute(node[1][1])
-        is_own = node[0] == "attr" and bool(self.receiver) and node[1] == ("name", self.receiver)
+        if node[KIND] == "index":
+            return self._own_attribute(node[INDEX_BASE])
+        if node[KIND] == "call" and node[CALL_FUNC][KIND] == "attr" and node[CALL_FUNC][ATTR_NAME] == "setdefault":
+            return self._own_attribute(node[CALL_FUNC][ATTR_BASE])
+        is_own = node[KIND] == "attr" and bool(self.receiver) and node[ATTR_BASE] == ("name", self.receiver)
         return str(node[2]) if is_own else ""
 
     def _looped(self, node: Node) -> None:
         """`for handler in self.handlers`: what becomes of each is what becomes of the collection."""
         target = node[2]
-        if target[0] != "name":
+        if target[KIND] != "name":
             self.is_open = True
             return
-        uses = _Uses(target, self.receiver)
+        uses = _Uses(target, self.receiver, is_awaited=self.tag == "await")
         uses.read((*node[4], *node[5]))
         self.is_open = self.is_open or uses.is_open or bool(uses.kept)
         self.dropped += uses.dropped

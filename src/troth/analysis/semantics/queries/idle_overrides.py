@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from troth.analysis.facts.fields import KIND, NAME_ID
 from troth.analysis.semantics.queries.color_requirements import is_required
 from troth.analysis.semantics.symbols import Class
 
@@ -53,7 +54,7 @@ def idle_overrides(program: Program) -> Iterator[IdleOverride]:
 
 
 def _is_plain(decorator: Node) -> bool:
-    return decorator[0] == "name" and decorator[1] in {"override", "abstractmethod", "final"}
+    return decorator[KIND] == "name" and decorator[NAME_ID] in {"override", "abstractmethod", "final"}
 
 
 def _declared(program: Program, function: Function) -> Function | None:

@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
+from troth.analysis.facts.fields import AT, ATTR_NAME, BINOP_LEFT, BINOP_RIGHT, INDEX_BASE, INDEX_KEY, KIND
 from troth.analysis.facts.model import ASYNC, GENERATOR, WAITS
 from troth.analysis.facts.nodes import children, words_of
 from troth.analysis.semantics.queries.await_points import awaited_calls
@@ -244,14 +245,20 @@ def _is_either(annotation: Node | None) -> bool:
     """Whether a type says that there may be something to await, or not."""
     if annotation is None:
         return False
-    if annotation[0] == "index":
+    if annotation[KIND] == "index":
         name = (
-            annotation[1][-1] if annotation[1][0] == "name" else annotation[1][2] if annotation[1][0] == "attr" else ""
+            annotation[INDEX_BASE][-1]
+            if annotation[INDEX_BASE][KIND] == "name"
+            else annotation[INDEX_BASE][ATTR_NAME]
+            if annotation[INDEX_BASE][KIND] == "attr"
+            else ""
         )
         return name in {"Union", "Optional", "MaybeAwaitable"} and (
-            name == "MaybeAwaitable" or _is_awaitable(annotation[2])
+            name == "MaybeAwaitable" or _is_awaitable(annotation[INDEX_KEY])
         )
-    return annotation[0] == "binop" and (_is_awaitable(annotation[1]) != _is_awaitable(annotation[2]))
+    return annotation[KIND] == "binop" and (
+        _is_awaitable(annotation[BINOP_LEFT]) != _is_awaitable(annotation[BINOP_RIGHT])
+    )
 
 
 def _is_awaitable(annotation: Node) -> bool:
@@ -282,12 +289,12 @@ def _hands_on(program: Program, call: Call, *, is_awaited: bool) -> bool:
     One that an async function returns or yields, though other calls of the same are awaited, is lost rather than given.
     """
     around = _around(call.caller.body(), call.node, ())
-    if not around or around[0] in _USED_UP:
+    if not around or around[KIND] in _USED_UP:
         return False
-    if is_awaited and call.caller.is_async and around[0] in {"return", "yield"}:
+    if is_awaited and call.caller.is_async and around[KIND] in {"return", "yield"}:
         return False
-    if around[0] == "call":
-        taker = next((call_ for call_ in program.calling.of(call.caller) if call_.at == around[-1]), None)
+    if around[KIND] == "call":
+        taker = next((call_ for call_ in program.calling.of(call.caller) if call_.at == around[AT]), None)
         last = taker.text.rpartition(".")[2] if taker is not None else ""
         is_run = last in _RUNNING or (_RUNS_HERE.match(last) is not None and not call.caller.is_async)
         return not (is_run or (taker is not None and isinstance(taker.callee, ClassObject)))

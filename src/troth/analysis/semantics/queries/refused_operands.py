@@ -4,16 +4,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from troth.analysis.facts.model import ASYNC
-from troth.analysis.facts.names import last_name
+from troth.analysis.facts.fields import (
+    ANNASSIGN_TARGET,
+    ANNASSIGN_VALUE,
+    ASSIGN_TARGETS,
+    ASSIGN_VALUE,
+    ATTR_NAME,
+    CALL_FUNC,
+    KIND,
+    NAME_ID,
+    VALUE,
+)
+from troth.analysis.facts.model import ASYNC, PARAM_ANNOTATION
+from troth.analysis.facts.names import dotted, last_name
 from troth.analysis.facts.nodes import of_kind, words_of
 from troth.analysis.findings import Reason
+from troth.analysis.findings.phrases import with_article
 from troth.analysis.incremental.project_queries import part
 from troth.analysis.semantics.infer.awaitables_in_value import promises
-from troth.analysis.semantics.infer.color_checks import ASKS_FOR_FUNCTION
 from troth.analysis.semantics.infer.evaluator import BUILTIN_FUNCTIONS
 from troth.analysis.semantics.infer.never_awaitable import is_harmless, is_no_promise
+from troth.analysis.semantics.infer.reasons import reasons_of_class
 from troth.analysis.semantics.resolve import library
+from troth.analysis.semantics.resolve.color_checks import ASKS_FOR_FUNCTION
 from troth.analysis.semantics.resolve.library import LibraryClass, LibraryFunction
 from troth.analysis.semantics.symbols import Class, Function
 from troth.analysis.semantics.values import (
@@ -31,7 +44,6 @@ from troth.analysis.semantics.values import (
     members_of,
 )
 from troth.analysis.semantics.walk.awaitable_states import LOCKS_OF_THREADS
-from troth.analysis.semantics.walk.reasons import article
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, MutableMapping
@@ -134,7 +146,7 @@ def _may_be_refused(program: Program, function: Function, what: str) -> bool:
         return what[1:] in _plain_attributes(program)
     param = function.params.get(what)
     if param is not None:
-        return param[1] is not None
+        return param[PARAM_ANNOTATION] is not None
     return not function.origins.get(what, "").endswith(_MAKING_TASKS)
 
 
@@ -158,11 +170,11 @@ def _hold_plain_things(file: FileFacts) -> frozenset[str]:
 
 def _is_plain_node(value: Node | None) -> bool:
     """Whether a value is written out, or made by a call that may make anything but a task."""
-    if value is None or value[0] == "const":
+    if value is None or value[KIND] == "const":
         return value is not None and value[1] != "None"
-    if value[0] == "call":
-        return not last_name(value[1]).endswith(_MAKING)
-    return value[0] in {"list", "dict", "set", "tuple", "comp", "fstr", "name"}
+    if value[KIND] == "call":
+        return not last_name(value[CALL_FUNC]).endswith(_MAKING)
+    return value[KIND] in {"list", "dict", "set", "tuple", "comp", "fstr", "name"}
 
 
 def _may_refuse(program: Program, function: Function, callee: str) -> bool:
@@ -180,18 +192,19 @@ def _makes_plain(program: Program, value: Value | None) -> bool:
     if isinstance(value, FunctionValue):
         called = value.function
         if isinstance(called, LibraryFunction):
-            return not called.flags
+            return called.flags in {"", "m"}
         return program.effects.of(called) in {"plain", "context", "syncontext", "iterator"}
     return False
 
 
 def _judged(program: Program, function: Function, operand: Operand) -> Refusal | None:
     """Why all that the operand may be is refused; None where something is left open."""
-    if operand.node[0] == "attr" and _is_anew_below(program, operand):
+    if operand.node[KIND] == "attr" and (_is_anew_below(program, operand) or _is_put_back(function, operand.node)):
         return None
     if any(_may_give_more(program, operand, giver) for giver in _givers(program, function, operand.node)):
         return None
     members = members_of(operand.value)
+    is_declared = operand.node[KIND] == "name" and _is_only_declared(function, operand.node[NAME_ID])
     refusals: list[Refusal] = []
     for member in members:
         refusal = _one(program, function, operand, member)
@@ -199,11 +212,37 @@ def _judged(program: Program, function: Function, operand: Operand) -> Refusal |
             return None
         refusals.append(refusal)
     first = refusals[0]
+    if is_declared:  # the `await` says one thing of it, the annotation another: whoever calls knows
+        refusals = [refusal._replace(sure=False) for refusal in refusals]
+        first = refusals[0]
     if len(refusals) == 1:
         return first
     phrase = " or ".join(dict.fromkeys(refusal.what for refusal in refusals))
     reasons = tuple(dict.fromkeys(reason for refusal in refusals for reason in refusal.reasons))
     return first._replace(what=phrase, reasons=reasons, sure=all(refusal.sure for refusal in refusals))
+
+
+def _is_only_declared(function: Function, name: str) -> bool:
+    """Whether all that is known of a variable is that a parameter is annotated so."""
+    param = function.params.get(name)
+    return param is not None and param[PARAM_ANNOTATION] is not None and name not in function.origins
+
+
+def _is_put_back(function: Function, node: Node) -> bool:
+    """`self.inner: Response = inner`, later `self.inner = await self.inner`: the annotation is of what comes out."""
+    place = dotted(node)
+    pairs = [(target, value) for target, value in _assigned(function) if place and value is not None]
+    results = {dotted(target) for target, value in pairs if value[KIND] == "await" and dotted(value[VALUE]) == place}
+    return place in results or any(dotted(target) == place and dotted(value) in results for target, value in pairs)
+
+
+def _assigned(function: Function) -> Iterator[tuple[Node, Node | None]]:
+    """What is set to what in the function."""
+    for statement in of_kind(function.body(), "assign"):
+        for target in statement[ASSIGN_TARGETS]:
+            yield target, statement[ASSIGN_VALUE]
+    for statement in of_kind(function.body(), "annassign"):
+        yield statement[ANNASSIGN_TARGET], statement[ANNASSIGN_VALUE]
 
 
 def _is_anew_below(program: Program, operand: Operand) -> bool:
@@ -220,10 +259,14 @@ def _is_anew_below(program: Program, operand: Operand) -> bool:
 def _givers(program: Program, function: Function, node: Node) -> list[Value | None]:
     """The callees that give the operand, on the spot or by way of the variable that holds it."""
     nodes = [node]
-    if node[0] == "name":
-        nodes = [statement[2] for statement in of_kind(function.body(), "assign") if node in statement[1]]
-    calls = [node[1] if node[0] == "await" else node for node in nodes]
-    places = {call[4] for call in calls if call[0] == "call"}
+    if node[KIND] == "name":
+        nodes = [
+            statement[ASSIGN_VALUE]
+            for statement in of_kind(function.body(), "assign")
+            if node in statement[ASSIGN_TARGETS]
+        ]
+    calls = [node[VALUE] if node[KIND] == "await" else node for node in nodes]
+    places = {call[4] for call in calls if call[KIND] == "call"}
     return [call.callee for call in program.calling.of(function) if call.at in places] if places else []
 
 
@@ -234,8 +277,8 @@ def _may_give_more(program: Program, operand: Operand, giver: Value | None) -> b
     """
     called = giver.function if isinstance(giver, FunctionValue) else None
     if not isinstance(called, Function):
-        return isinstance(giver, FunctionValue) and operand.how == "await" and operand.node[0] == "call"
-    if operand.how == "await" and operand.node[0] == "call" and program.effects.of(called) != "context":
+        return isinstance(giver, FunctionValue) and operand.how == "await" and operand.node[KIND] == "call"
+    if operand.how == "await" and operand.node[KIND] == "call" and program.effects.of(called) != "context":
         return True  # what a plain function gives is judged with the function
     if called.owner is not None and not called.is_async and program.counts.colors(called.name)[0]:
         return True
@@ -254,13 +297,11 @@ def _one(program: Program, function: Function, operand: Operand, value: Value | 
         return Refusal(function, operand, "an async context manager", site.reasons, sure, is_context=True)
     if isinstance(value, Builtin | TupleOf | Table):
         name = value.name if isinstance(value, Builtin) else "tuple" if isinstance(value, TupleOf) else "dict"
-        if not _refuses(how, name) or (node[0] == "call" and how == "await"):
+        if not _refuses(how, name) or (node[KIND] == "call" and how == "await"):
             return None  # what a call gives is judged with its callee
         if how == "async for" and _is_loosely_declared(program, function, operand):
             return None
-        answer = {"context": "a plain context manager", "iterator": "a plain iterator"}.get(
-            name, f"{article(name)} `{name}`"
-        )
+        answer = {"context": "a plain context manager", "iterator": "a plain iterator"}.get(name, with_article(name))
         holds = how == "await" and any(True for _ in promises(value))
         return Refusal(function, operand, answer, _because(program, function, operand, answer), operand.sure, holds)
     if isinstance(value, Instance):
@@ -269,7 +310,7 @@ def _one(program: Program, function: Function, operand: Operand, value: Value | 
         maker_path = value.path.removesuffix("()")
         reason = Reason(f"`{maker_path}` makes a lock of threads, which has no `{_DUNDERS[how]}`")
         return Refusal(function, operand, f"a `{maker_path}`", (reason,), operand.sure)
-    if isinstance(value, FunctionValue) and how == "await" and node[0] != "call":
+    if isinstance(value, FunctionValue) and how == "await" and node[KIND] != "call":
         return _uncalled(program, function, operand, value)
     return None
 
@@ -278,17 +319,17 @@ def _is_loosely_declared(program: Program, function: Function, operand: Operand)
     """Whether an annotation says no more than that something is looped over: many mean an async loop by it."""
     node = operand.node
     declared: list[Node | None] = []
-    if node[0] == "name":
-        param = function.params.get(node[1])
-        declared.append(None if param is None else param[1])
-    elif node[0] == "attr":
+    if node[KIND] == "name":
+        param = function.params.get(node[NAME_ID])
+        declared.append(None if param is None else param[PARAM_ANNOTATION])
+    elif node[KIND] == "attr":
         owners = [member.cls for member in members_of(operand.base) if isinstance(member, Instance)]
         for cls in (
             ancestor for owner in owners if isinstance(owner, Class) for ancestor in program.classes.order(owner)
         ):
             if isinstance(cls, Class):
-                declared.append(cls.annotations.get(node[2]))
-                declared += _declared_by_methods(cls, node[2])
+                declared.append(cls.annotations.get(node[ATTR_NAME]))
+                declared += _declared_by_methods(cls, node[ATTR_NAME])
     return any(annotation is not None and not _LOOSE.isdisjoint(words_of(annotation)) for annotation in declared)
 
 
@@ -297,9 +338,9 @@ def _declared_by_methods(cls: Class, attribute: str) -> Iterator[Node | None]:
     for name, index, annotation, value in cls.facts.self_attributes:
         if name == attribute:
             yield annotation
-            if value is not None and value[0] == "name":
-                param = cls.module.function(index).params.get(value[1])
-                yield None if param is None else param[1]
+            if value is not None and value[KIND] == "name":
+                param = cls.module.function(index).params.get(value[NAME_ID])
+                yield None if param is None else param[PARAM_ANNOTATION]
 
 
 def _refuses(how: str, name: str) -> bool:
@@ -310,19 +351,19 @@ def _refuses(how: str, name: str) -> bool:
 
 def _object(program: Program, function: Function, operand: Operand, value: Instance) -> Refusal | None:
     how, cls = operand.how, value.cls
-    phrase = f"{article(cls.name)} `{cls.name}`"
+    phrase = with_article(cls.name)
     if isinstance(cls, LibraryClass):
         if value.guess or value.why is None or not _library_refuses(program, cls, how):
             return None  # what a library gives may be of a class below the one that it names
         because = Reason(f"`{cls.qualified}` has no `{_DUNDERS[how]}`")
         is_lock = how == "await" and cls.qualified.startswith("asyncio.") and cls.name in _LOCKS
         sure = operand.sure and cls.qualified.startswith(("asyncio.", "threading."))
-        return Refusal(function, operand, phrase, (*_seen(value), because), sure, is_context=is_lock)
+        return Refusal(function, operand, phrase, (*reasons_of_class(value), because), sure, is_context=is_lock)
     if value.guess or cls.facts.decorators or not _lacks(program, cls, how):
         return None
     because = Reason(f"`{cls.name}` has no `{_DUNDERS[how]}`", *cls.place)
     is_context = how == "await" and program.classes.has(cls, "__aenter__") is True
-    return Refusal(function, operand, phrase, (*_seen(value), because), operand.sure, is_context=is_context)
+    return Refusal(function, operand, phrase, (*reasons_of_class(value), because), operand.sure, is_context=is_context)
 
 
 def _library_refuses(program: Program, cls: LibraryClass, how: str) -> bool:
@@ -362,21 +403,17 @@ def _uncalled(program: Program, function: Function, operand: Operand, value: Fun
 
 def _because(program: Program, function: Function, operand: Operand, what: str) -> tuple[Reason, ...]:
     """Where the function or the property is defined that gives the value, or what the value lacks."""
-    node = operand.node[1] if operand.node[0] == "await" else operand.node
+    node = operand.node[VALUE] if operand.node[KIND] == "await" else operand.node
     scope = program.static(function.module, function)
-    if node[0] == "call":
-        called = scope.value(node[1])
+    if node[KIND] == "call":
+        called = scope.value(node[CALL_FUNC])
         target = called.function if isinstance(called, FunctionValue) else None
         if isinstance(target, Function):
             return (Reason(f"`{target.qualname}` gives {what}", *target.place),)
-    if node[0] == "attr":
+    if node[KIND] == "attr":
         cls = operand.base.cls if isinstance(operand.base, Instance) else None
-        holder = program.classes.holder(cls, node[2]) if isinstance(cls, Class) else None
+        holder = program.classes.holder(cls, node[ATTR_NAME]) if isinstance(cls, Class) else None
         if holder is not None:
-            place = holder.module.function(holder.methods[node[2]][-1]).place
-            return (Reason(f"`{holder.name}.{node[2]}` is a property that gives {what}", *place),)
+            place = holder.module.function(holder.methods[node[ATTR_NAME]][-1]).place
+            return (Reason(f"`{holder.name}.{node[ATTR_NAME]}` is a property that gives {what}", *place),)
     return (Reason(f"{what} has no `{_DUNDERS[operand.how]}`", function.module.path, operand.at[0]),)
-
-
-def _seen(value: Instance) -> tuple[Reason, ...]:
-    return () if value.why is None else (Reason(*value.why),)

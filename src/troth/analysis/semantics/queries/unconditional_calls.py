@@ -8,6 +8,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.fields import (
+    AT,
+    BODY,
+    FOR_BODY,
+    FOR_ITER,
+    ITEMS,
+    KIND,
+    TEST,
+    TRY_BODY,
+    TRY_FINAL,
+    TRY_ORELSE,
+    WITH_BODY,
+    WITH_ITEMS,
+)
 from troth.analysis.facts.model import body_of
 from troth.analysis.facts.nodes import children
 
@@ -24,7 +38,7 @@ def always_called(function: FunctionFacts, *, up_to: Collection[str] = ()) -> fr
     places: set[At] = set()
     for statement in body_of(function):
         _statement(statement, places)
-        if up_to and statement[0] == "if" and any(inner[0] in up_to for block in statement[2:4] for inner in block):
+        if up_to and statement[KIND] == "if" and any(inner[0] in up_to for block in statement[2:4] for inner in block):
             break
     return frozenset(places)
 
@@ -34,20 +48,20 @@ def _statement(statement: Node, places: set[At]) -> None:
     if kind in {"def", "class", "import", "scope", "match"}:
         return
     if kind == "if":
-        _expression(statement[1], places)
+        _expression(statement[TEST], places)
     elif kind == "try":
-        for block in (statement[1], statement[3], statement[4]):
+        for block in (statement[TRY_BODY], statement[TRY_ORELSE], statement[TRY_FINAL]):
             _block(block, places)
     elif kind == "while":
-        _expression(statement[1], places)
-        _block(statement[2], places)
+        _expression(statement[TEST], places)
+        _block(statement[BODY], places)
     elif kind == "for":
-        _expression(statement[3], places)
-        _block(statement[4], places)
+        _expression(statement[FOR_ITER], places)
+        _block(statement[FOR_BODY], places)
     elif kind == "with":
-        for entered, _ in statement[2]:
+        for entered, _ in statement[WITH_ITEMS]:
             _expression(entered, places)
-        _block(statement[3], places)
+        _block(statement[WITH_BODY], places)
     else:
         for part in children(statement):
             _expression(part, places)
@@ -63,12 +77,12 @@ def _expression(node: Node, places: set[At]) -> None:
     if kind == "lambda":
         return
     if kind == "ifexp":
-        _expression(node[1], places)
+        _expression(node[TEST], places)
         return
     if kind in {"and", "or"}:
-        _expression(node[1][0], places)
+        _expression(node[ITEMS][0], places)
         return
     if kind == "call":
-        places.add(node[-1])
+        places.add(node[AT])
     for part in children(node):
         _expression(part, places)

@@ -10,14 +10,14 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any, cast
 
-from troth.analysis.semantics.resolve.test_files import is_test
+from troth.analysis.project.test_files import is_test
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping, MutableSet
 
     from troth.analysis.facts.model import FunctionFacts
     from troth.analysis.incremental.counters import Holders
-    from troth.analysis.semantics.program import Program
+    from troth.analysis.semantics.resolve.project_files import ProjectFiles
 
 __all__ = ["NameCounts", "counted", "tail"]
 
@@ -41,7 +41,7 @@ _COUNTED = (
 class NameCounts:
     """The definitions and the awaits of the whole project, by name."""
 
-    def __init__(self, program: Program | None) -> None:
+    def __init__(self, program: ProjectFiles | None) -> None:
         """Without a program, only what one file says can be counted."""
         if program is not None:
             self._program = program
@@ -133,7 +133,7 @@ class NameCounts:
         if answer is None:
             answer = self._bodied[name] = any(
                 not (f.is_async or (f.is_abstract and f.decorated_with("abstractmethod")))
-                for f in self._program.calling.functions_named(name)
+                for f in self._program.index.functions_named(name)
             )
         return answer
 

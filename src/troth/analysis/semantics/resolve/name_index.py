@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
 
     from troth.analysis.facts.model import ClassFacts, FileFacts, FunctionFacts, Param
-    from troth.analysis.semantics.program import Program
+    from troth.analysis.semantics.resolve.project_files import ProjectFiles
     from troth.analysis.semantics.symbols import Class, Function
 
-__all__ = ["Index", "called_in", "said"]
+__all__ = ["Index", "called_in", "receiver_in", "said"]
 
 _ANY = "?"  # a base that is no name: what it means only a look at it can tell
 _BITS = 20  # for the number of a function or class in its file
@@ -32,7 +32,7 @@ _WITHIN = (1 << _BITS) - 1
 class Index:
     """Functions, classes and files by the names they say."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: ProjectFiles) -> None:
         self._program = program
         self._tables: dict[str, dict[str, list[Any]]] = {}
         self._since: dict[str, dict[str, list[Any]]] = {}
@@ -84,6 +84,10 @@ class Index:
     def functions_named(self, name: str) -> list[Function]:
         """The functions and methods that are called `name`."""
         return list(self._functions(self._look("defs", name)))
+
+    def functions_calling_on(self, receiver: str) -> Iterator[Function]:
+        """The functions that call a method of something whose last name is `receiver`."""
+        return self._functions(self._look("receivers", receiver))
 
     def plain_callers(self, name: str) -> Iterator[Function]:
         """The plain functions, no generators and not decorated, that call something of that last name."""
@@ -179,6 +183,18 @@ def _calls(file: FileFacts, start: int) -> Iterator[tuple[str, int]]:
             yield name, place
 
 
+def _receivers(file: FileFacts, start: int) -> Iterator[tuple[str, int]]:
+    for place, f in enumerate(file.functions, start):
+        for name in {receiver_in(callee) for callees in (f.calls, f.awaited) for callee in callees}:
+            if name:
+                yield name, place
+
+
+def receiver_in(callee: str) -> str:
+    """The last name of the object whose method a callee is; empty where there is none."""
+    return "" if " " in callee else callee.rpartition(".")[0].rpartition(".")[2]
+
+
 def _plain_calls(file: FileFacts, start: int) -> Iterator[tuple[str, tuple[int, str]]]:
     for place, f in enumerate(file.functions, start):
         if f.calls and not (f.flags & (ASYNC | GENERATOR) or f.decorators):
@@ -269,6 +285,7 @@ def _mentions(file: FileFacts, start: int) -> Iterator[tuple[str, int]]:
 
 _SAYING: dict[str, Callable[[FileFacts, int], Iterator[tuple[str, Any]]]] = {
     "calls": _calls,
+    "receivers": _receivers,
     "plain calls": _plain_calls,
     "defs": _defs,
     "decorated": _decorated,

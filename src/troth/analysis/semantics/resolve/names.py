@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, cast
 
-from troth.analysis.facts.model import ImportFacts
+from troth.analysis.facts.fields import ASSIGN_TARGETS, ASSIGN_VALUE, KIND, NAME_ID, SCOPE_NAMES
+from troth.analysis.facts.model import ImportFacts, declares_scope
+from troth.analysis.facts.nodes import of_kind
 from troth.analysis.semantics.resolve import library
 from troth.analysis.semantics.symbols import Class, Function, Module
 from troth.analysis.semantics.values import (
@@ -13,6 +15,7 @@ from troth.analysis.semantics.values import (
     ClassObject,
     External,
     FunctionValue,
+    Instance,
     ModuleValue,
     Value,
     union,
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import MutableMapping
 
     from troth.analysis.facts.model import Node
-    from troth.analysis.semantics.program import Program
+    from troth.analysis.semantics.resolve.project_files import ProjectFiles
 
 __all__ = ["Names"]
 
@@ -34,7 +37,7 @@ _DEEPEST = 40  # and beyond which nothing is known; large projects come to nine
 class Names:
     """Answers what names mean; every answer is kept."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: ProjectFiles) -> None:
         self._program = program
         self._known: MutableMapping[tuple[str, str], Value | None] = program.answers()
         self._asking: set[tuple[str, str]] = set()
@@ -73,10 +76,12 @@ class Names:
                 if not isinstance(target, Module) or target is module or binding.name not in target.bindings:
                     return module, name
                 module, name = target, binding.name
-            elif type(binding) is tuple and binding[0] is None and binding[1] is not None and binding[1][0] == "name":
-                if binding[1][1] not in module.bindings:
+            elif (
+                type(binding) is tuple and binding[0] is None and binding[1] is not None and binding[1][KIND] == "name"
+            ):
+                if binding[1][NAME_ID] not in module.bindings:
                     return module, name
-                name = binding[1][1]
+                name = binding[1][NAME_ID]
             else:
                 return module, name
         return None
@@ -97,7 +102,28 @@ class Names:
         if len(values) > 1:  # `X = None` before or in an `except ImportError` says nothing about the real one
             values = [v for v in values if v is not None and v is not NONE] or values[:1]
             values = [v for v in values if not isinstance(v, External)] or values[:1]  # the other one is not installed
-        return union(values)
+        value = union(values)
+        return (self._set_by_functions(module, name) or NONE) if value is NONE else value
+
+    def _set_by_functions(self, module: Module, name: str) -> Value | None:
+        """What functions set a name to that the module leaves empty (`client = None`), if all set the same class."""
+        values: list[Value | None] = []
+        for index, facts in enumerate(module.facts.functions):
+            if not declares_scope(facts):
+                continue
+            function = module.function(index)
+            body = function.body()
+            if not any(name in node[SCOPE_NAMES].split() for node in of_kind(body, "scope")):
+                continue
+            assigned = [
+                node[ASSIGN_VALUE] for node in of_kind(body, "assign") if ("name", name) in node[ASSIGN_TARGETS]
+            ]
+            values += [self._program.value_of(node, module, function) for node in assigned]
+        real = [value for value in values if value is not NONE]
+        first = real[0] if real else None
+        if not isinstance(first, Instance) or not all(isinstance(v, Instance) and v.cls == first.cls for v in real):
+            return None
+        return Instance(first.cls, first.args, first.why, guess=True)
 
     def _settled(self, bindings: list[object]) -> list[object]:
         """The bindings that count: the last of several functions of one color, never an overload."""
@@ -119,10 +145,10 @@ class Names:
             return self.imported(module, binding.module, binding.name, binding.level)
         annotation, value = cast("tuple[Node | None, Node | None]", binding)
         if annotation is not None:
-            annotated = self._program.types.annotated(annotation, module)
+            annotated = self._program.annotated(annotation, module)
             if annotated is not None:
                 return annotated
-        return None if value is None else self._program.static(module).value(value)
+        return None if value is None else self._program.value_of(value, module)
 
     def _star(self, module: Module, name: str) -> Value | None:
         for imported in module.stars:
@@ -270,4 +296,4 @@ class Names:
             return ClassObject(library.library_class(found_there.name))
         if found_there.kind in {"function", "method"}:
             return FunctionValue(library.LibraryFunction(found_there.name, found_there.sig))
-        return self._program.types.written(found_there.type)
+        return self._program.written(found_there.type)

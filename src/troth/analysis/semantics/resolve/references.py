@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from troth.analysis.semantics.program import Program
+    from troth.analysis.semantics.resolve.project_files import ProjectFiles
 
 __all__ = ["mentioned"]
 
 
-def mentioned(program: Program, names: Collection[str]) -> set[str]:
+def mentioned(program: ProjectFiles, names: Collection[str]) -> set[str]:
     """Those of `names` that stand somewhere in the project as a value, not as the callee of a call."""
     return {name for name in names if program.index.files_mentioning({name})}

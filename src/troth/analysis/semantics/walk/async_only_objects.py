@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.fields import CALL_FUNC, KIND
+from troth.analysis.facts.model import PARAM_ANNOTATION
 from troth.analysis.facts.names import last_name
 from troth.analysis.incremental.dependencies import Words
 from troth.analysis.semantics.resolve import library
@@ -47,7 +49,11 @@ class Entering:
                 return True
             elif taken_object[0] != ".":
                 param = function.params.get(taken_object)
-                if param is not None and param[1] is not None and _is_one(param[1], None, self._makers):
+                if (
+                    param is not None
+                    and param[PARAM_ANNOTATION] is not None
+                    and _is_one(param[PARAM_ANNOTATION], None, self._makers)
+                ):
                     return True
                 is_any_made = True  # a variable: of what, its function says
         return is_any_made and any(callee.rpartition(".")[2] in self._makers for callee in facts.calls)
@@ -75,9 +81,9 @@ def held_in(file: FileFacts, makers: Collection[str]) -> list[str]:
 
 
 def _is_one(annotation: Node | None, value: Node | None, makers: Collection[str]) -> bool:
-    if value is not None and value[0] == "call" and last_name(value[1]) in makers:
+    if value is not None and value[KIND] == "call" and last_name(value[CALL_FUNC]) in makers:
         return True
-    return annotation is not None and annotation[0] in {"name", "attr"} and last_name(annotation) in makers
+    return annotation is not None and annotation[KIND] in {"name", "attr"} and last_name(annotation) in makers
 
 
 def is_only_async(facts: ClassFacts) -> bool:

@@ -1,8 +1,33 @@
 """What the methods of a class do with one of its attributes."""
 
+from troth.analysis.facts.fields import (
+    ANNASSIGN_TARGET,
+    ANNASSIGN_VALUE,
+    ASSIGN_TARGETS,
+    ASSIGN_VALUE,
+    ATTR_BASE,
+    ATTR_NAME,
+    BODY,
+    CALL_ARGS,
+    CALL_FUNC,
+    CALL_KEYWORDS,
+    COMPARE_LEFT,
+    COMPARE_OTHERS,
+    FOR_BODY,
+    FOR_IS_ASYNC,
+    FOR_ITER,
+    FOR_ORELSE,
+    INDEX_BASE,
+    INDEX_KEY,
+    ITEMS,
+    KIND,
+    ORELSE,
+    TEST,
+    VALUE,
+)
 from troth.analysis.facts.model import Node, speaks_of
+from troth.analysis.facts.names import callee_text
 from troth.analysis.facts.nodes import children
-from troth.analysis.semantics.infer.call_results import callee_text
 from troth.analysis.semantics.symbols import Function
 from troth.analysis.semantics.walk.coroutine_sinks import awaits_a_value, looks_like_keeper, looks_like_runner
 
@@ -42,10 +67,10 @@ def uses_contents(function: Function, name: str) -> bool:
 
 
 def _look_inside(node: Node, name: str, uses: set[str]) -> None:
-    if node[0] == "assign":
-        _look_inside(node[2], name, uses)
+    if node[KIND] == "assign":
+        _look_inside(node[ASSIGN_VALUE], name, uses)
         return  # where something is put into it, nothing is taken out
-    if node[0] == "attr" and node[2] == name:
+    if node[KIND] == "attr" and node[ATTR_NAME] == name:
         uses.add("other")
     for part in children(node):
         _look_inside(part, name, uses)
@@ -54,48 +79,48 @@ def _look_inside(node: Node, name: str, uses: set[str]) -> None:
 def _walk(node: Node, name: str, uses: set[str], context: str) -> None:
     kind = node[0]
     if kind == "attr":
-        if node[2] == name:
+        if node[ATTR_NAME] == name:
             uses.add(context)
-        inside = node[2] in _OF_COROUTINES or node[2].startswith("__")
-        _walk(node[1], name, uses, "other" if inside else "misused")
+        inside = node[ATTR_NAME] in _OF_COROUTINES or node[ATTR_NAME].startswith("__")
+        _walk(node[ATTR_BASE], name, uses, "other" if inside else "misused")
     elif kind == "await":
-        _walk(node[1], name, uses, "awaited")
+        _walk(node[VALUE], name, uses, "awaited")
     elif kind == "index":
-        _walk(node[1], name, uses, "misused")
-        _walk(node[2], name, uses, "other")
+        _walk(node[INDEX_BASE], name, uses, "misused")
+        _walk(node[INDEX_KEY], name, uses, "other")
     elif kind == "call":
-        _walk(node[1], name, uses, "other")
-        callee = callee_text(node[1])
+        _walk(node[CALL_FUNC], name, uses, "other")
+        callee = callee_text(node[CALL_FUNC])
         context = "awaited" if looks_like_runner(callee) else "other" if looks_like_keeper(callee) else "given"
-        for part in (*node[2], *(value for _, value in node[3])):
-            _walk(part, name, uses, context if part[0] == "attr" else "other")
+        for part in (*node[CALL_ARGS], *(value for _, value in node[CALL_KEYWORDS])):
+            _walk(part, name, uses, context if part[KIND] == "attr" else "other")
     elif kind == "assign":
-        for target in node[1]:
+        for target in node[ASSIGN_TARGETS]:
             _walk(target, name, uses, "assigned")
-        _walk(node[2], name, uses, "other")
+        _walk(node[ASSIGN_VALUE], name, uses, "other")
     elif kind == "annassign":
-        _walk(node[1], name, uses, "assigned")
-        if node[3] is not None:
-            _walk(node[3], name, uses, "other")
-    elif kind == "compare" and ("const", "None") in node[3]:
-        _walk(node[1], name, uses, "other")  # whether there is one yet
+        _walk(node[ANNASSIGN_TARGET], name, uses, "assigned")
+        if node[ANNASSIGN_VALUE] is not None:
+            _walk(node[ANNASSIGN_VALUE], name, uses, "other")
+    elif kind == "compare" and ("const", "None") in node[COMPARE_OTHERS]:
+        _walk(node[COMPARE_LEFT], name, uses, "other")  # whether there is one yet
     elif kind in {"if", "while"}:
-        _walk(node[1], name, uses, "misused")
-        for part in (*node[2], *node[3]):
+        _walk(node[TEST], name, uses, "misused")
+        for part in (*node[BODY], *node[ORELSE]):
             _walk(part, name, uses, "other")
     elif kind == "compare":
-        _walk(node[1], name, uses, "misused")
-        for part in node[3]:
+        _walk(node[COMPARE_LEFT], name, uses, "misused")
+        for part in node[COMPARE_OTHERS]:
             _walk(part, name, uses, "other")
     elif kind in {"not", "binop"}:
         for part in children(node):
             _walk(part, name, uses, "misused")
     elif kind == "for":
-        _walk(node[3], name, uses, "misused" if not node[1] else "other")
-        for part in (*node[4], *node[5]):
+        _walk(node[FOR_ITER], name, uses, "misused" if not node[FOR_IS_ASYNC] else "other")
+        for part in (*node[FOR_BODY], *node[FOR_ORELSE]):
             _walk(part, name, uses, "other")
     elif kind in {"and", "or"}:
-        for part in node[1]:
+        for part in node[ITEMS]:
             _walk(part, name, uses, "misused" if context == "misused" else "other")
     else:
         for part in children(node):

@@ -1,24 +1,66 @@
-"""The book that a walk keeps of promises: who holds each, who got it, and who took it for its result."""
+"""Keep the ledger of a walk: decide what each use does to the state of an awaitable.
+
+The evaluator finds the value of an expression and calls a method here for each use of it: an `await`, an argument, an
+attribute, an index, an operand, a `yield`. There are four outcomes.
+
+- `settle`: it is awaited. A coroutine that was surely awaited before is awaited twice, which is an incident.
+- `keep`: somebody may keep it and await it, so nothing is said about it any more. This is the answer to every doubt.
+- `hand_over`: it goes to somebody unknown who does not look like one that awaits. The site becomes `WEAK`; if nothing
+  better happens to it before the end, the finding is likely, not certain.
+- `misuse`: it is taken for its result, as in `load()["key"]`. If a name holds it, the use is noted, and the end of
+  the walk decides; else it is an incident at once.
+
+Arguments are the hard part. `arguments` asks, about in this order: is the callee a construct that says it itself
+(`cast`, `isinstance`, `next`, a loop over a collection)? Does it put the awaitable into a container, which then holds
+it? Does the callee drop, show or compare what it gets (`coroutine_sinks.py`, which looks into functions of the
+project and into the tables of libraries)? May it await it? Else it is handed over.
+
+Tests are full of awaitables that are misused on purpose. So what stands inside `pytest.raises(TypeError)`, or where a
+warning is caught, is no incident. An object that works without being awaited (`Site.is_quiet`) is reported only where
+a use shows that its result was meant. The ledger also records calls, operands and keys for the rules that ask for
+them after the walk.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from troth.analysis.facts.names import dotted
+from troth.analysis.facts.fields import (
+    AT,
+    ATTR_BASE,
+    ATTR_NAME,
+    CALL_ARGS,
+    CALL_FUNC,
+    CALL_KEYWORDS,
+    CONST_VALUE,
+    DEF_FUNCTION,
+    INDEX_BASE,
+    INDEX_KEY,
+    KIND,
+    LAMBDA_BODY,
+    NAME_ID,
+    VALUE,
+    WALRUS_NAME,
+    WALRUS_VALUE,
+)
+from troth.analysis.facts.names import callee_text, dotted
 from troth.analysis.facts.nodes import walk
 from troth.analysis.semantics.incident import (
+    ALONE,
     AWAITED,
     KEPT,
     MAYBE,
     PENDING,
     WEAK,
-    Incident,
     KeyAsked,
+    LossIncident,
     Misuse,
     Operand,
     Promise,
     Site,
+    Taker,
 )
+from troth.analysis.semantics.infer.annotations import names_async_iterator
 from troth.analysis.semantics.infer.awaitables_in_value import (
     NEVER,
     as_one,
@@ -30,11 +72,10 @@ from troth.analysis.semantics.infer.awaitables_in_value import (
     promises,
 )
 from troth.analysis.semantics.infer.call_graph import Call
-from troth.analysis.semantics.infer.call_results import callee_text
-from troth.analysis.semantics.infer.color_checks import asks_for_color
 from troth.analysis.semantics.infer.evaluator import WITH_A_CONSTANT, Evaluator, _at_of
-from troth.analysis.semantics.infer.never_awaitable import mentions_awaitable, never_awaitable
+from troth.analysis.semantics.infer.never_awaitable import is_harmless, mentions_awaitable, never_awaitable
 from troth.analysis.semantics.resolve import library
+from troth.analysis.semantics.resolve.color_checks import asks_for_color
 from troth.analysis.semantics.symbols import Class, Function
 from troth.analysis.semantics.values import (
     NONE,
@@ -44,6 +85,7 @@ from troth.analysis.semantics.values import (
     AwaitableContext,
     AwaitableObject,
     Builtin,
+    ClassObject,
     Coroutine,
     External,
     FunctionValue,
@@ -56,15 +98,19 @@ from troth.analysis.semantics.values import (
     members_of,
     union,
 )
+from troth.analysis.semantics.walk.closure_uses import uses_inside
+from troth.analysis.semantics.walk.data_names import takes_as_data
 from troth.analysis.semantics.walk.library_callbacks import calls_what_it_gets, wants_a_promise
 from troth.analysis.semantics.walk.sync_variants import is_of_plain_flavor
 
 if TYPE_CHECKING:
-    from troth.analysis.facts.model import At, Node
-    from troth.analysis.semantics.program import Program
-    from troth.analysis.semantics.symbols import Module
+    from collections.abc import Iterable
 
-__all__ = ["LOCKS_OF_THREADS", "LOOKING_INSIDE", "NEEDS_A_STAR", "TAKES_A_FUNCTION", "Ledger", "State", "last_part"]
+    from troth.analysis.facts.model import At, Node
+    from troth.analysis.semantics.symbols import Module
+    from troth.analysis.semantics.walk.walking import Walking
+
+__all__ = ["LOCKS_OF_THREADS", "Ledger", "State", "last_part"]
 
 
 State = tuple[dict[str, Value | None], dict[Site, int]]
@@ -78,6 +124,7 @@ _SHOWING = (_RAISING, _RAISING | {"dropped", "condition", "argument"})
 # Errors that a promise raises where it is taken for its result, and what a mere call may raise or leave behind.
 _OF_MISUSE = frozenset({"TypeError", "AttributeError", "Exception", "BaseException"})
 _OF_ANY_CALL = frozenset({"TypeError", "RuntimeWarning"})
+_OF_MERE_CALLS = _OF_ANY_CALL | {"catch_warnings"}
 LOCKS_OF_THREADS = frozenset(
     f"threading.{name}()" for name in ("Lock", "RLock", "Semaphore", "BoundedSemaphore", "Condition")
 )
@@ -103,26 +150,40 @@ _LOOPING = frozenset({"extend", "update", "extendleft", "union", "intersection",
 # Importing them replaces each of their async methods by one that runs the loop where none runs yet.
 _PLAIN_OUTSIDE = frozenset({"pyrogram", "hydrogram"})
 
-# They take a collection apart, and raise an error where they meet a promise in it.
-TAKES_A_FUNCTION = "which wants a function to call"
-NEEDS_A_STAR = "`asyncio.gather` inside a collection, which needs a `*`"
+_NEEDS_A_STAR = Taker("`asyncio.gather` inside a collection, which needs a `*`", "awaits its items", "asyncio.gather")
+_CAST = Taker("`cast`, whose type is no awaitable", "wants no awaitable", "typing.cast")
+_ITERATING = Taker("whoever iterates the generator", "iterates")
 # Builtins that take what a collection holds one by one, and for what.
-_ONE_BY_ONE = {
-    f"`{name}`, which never awaits it": kind
-    for name, kind in (("any", "condition"), ("all", "condition"), ("sum", "argument"))
+_ONE_BY_ONE = {"any": "condition", "all": "condition", "sum": "argument"}
+
+
+# Callables that call a function with what they get after it, and where it stands.
+_HANDING_ON = {
+    "functools.partial": 0,
+    "asyncio.to_thread": 0,
+    "asyncio.threads.to_thread": 0,
+    "anyio.to_thread.run_sync": 0,
+    "starlette.concurrency.run_in_threadpool": 0,
 }
-LOOKING_INSIDE = frozenset({"text:`str.join`", "text:`json.dumps`", "text:`json.dump`"})
+
+
+def _qualname(func: Value | None) -> str:
+    if isinstance(func, FunctionValue):
+        return func.function.qualname
+    return func.cls.qualified if isinstance(func, ClassObject) and isinstance(func.cls, library.LibraryClass) else ""
 
 
 class Ledger(Evaluator):
     """What a walk through one function knows of the promises it met."""
 
-    def __init__(self, program: Program, function: Function) -> None:
+    def __init__(self, program: Walking, function: Function) -> None:
         super().__init__(program, function.module, function, None)
+        self.judge = program.judge
+        self.consumers = program.consumers
         self.inside = function
         self.pending: dict[Site, int] = {}
         self.alive = True
-        self.incidents: dict[tuple[At, str], Incident] = {}
+        self.incidents: dict[tuple[At, str], LossIncident] = {}
         self.sites: dict[tuple[At, str], Site] = {}
         self.variables: dict[Site, str] = {}
         self.misuses: dict[Site, list[Misuse]] = {}
@@ -136,6 +197,7 @@ class Ledger(Evaluator):
         self._may_be_none: set[str] = set()  # variables that were None, or declared so, somewhere before
         self._loops: list[tuple[list[State], list[State]]] = []  # states at `break`, at `continue`
         self._masks: list[int] = []
+        self._tried: list[tuple[tuple[Node, ...], bool]] = []  # bodies whose handlers we are in; do they name TypeError
         self._expects_error = False  # inside `with pytest.raises(…)`
         self._expected: frozenset[str] = frozenset()  # the errors and warnings that are named there
         self._returned_result = False  # some path returns something that is no promise
@@ -160,18 +222,18 @@ class Ledger(Evaluator):
     # -- what the judge says of calls that inference cannot resolve ----------------------------------------------------
 
     def judged(self, node: Node, external: str = "", decorated: Function | None = None) -> Value | None:
-        judge = self.program.judge
+        judge = self.judge
         value = judge.call(node, self, external)
         return judge.decorated(decorated, node, self) if value is None and decorated is not None else value
 
     def judged_receiver(self, node: Node, wanted: str) -> Value | None:
-        return None if self.function is None else self.program.judge.receiver(node, self.function, wanted)
+        return None if self.function is None else self.judge.receiver(node, self.function, wanted)
 
     def doubt_about(self, called: Function, node: Node, *, is_guess: bool) -> str:
-        return self.program.judge.doubt_about(called, node, self, is_guess=is_guess)
+        return self.judge.doubt_about(called, node, self, is_guess=is_guess)
 
     def awaitable_object(self, instance: Instance, node: Node, target: Function | None) -> Value:
-        return self.program.judge.awaitable_object(instance, node, self, target)
+        return self.judge.awaitable_object(instance, node, self, target)
 
     def site(self, target: Any, at: At, callee: str, promise: Promise, reasons: Any, *, sure: bool) -> Site | None:
         if self._knows_mode and not self.inside.is_async:
@@ -208,7 +270,7 @@ class Ledger(Evaluator):
         self.keep(value)
         self._known.update(promise.site for promise in promises(value) if promise.site is not None)
 
-    def hand_over(self, value: Value | None, text: str, at: At | None) -> None:
+    def hand_over(self, value: Value | None, taker: Taker, at: At | None) -> None:
         """The value goes to somebody unknown who does not look like one that awaits it."""
         for promise in promises(value):
             site = promise.site
@@ -220,9 +282,9 @@ class Ledger(Evaluator):
             if site in self.pending:
                 if not self.pending[site] & (KEPT | AWAITED):
                     self.pending[site] |= WEAK
-                    self.misuses.setdefault(site, []).append(Misuse("handed over", at or site.at, text))
+                    self.misuses.setdefault(site, []).append(Misuse("handed over", at or site.at, taker.words, taker))
             elif isinstance(promise, Coroutine):
-                self.incident("handed over", site, detail=text, sure=False)
+                self.incident("handed over", site, detail=taker.words, taker=taker, sure=False)
 
     def _is_made_on_the_spot(self, site: Site) -> bool:
         """Whether the promise is that of a function inside this one which nobody awaits: made for who is given it."""
@@ -235,9 +297,17 @@ class Ledger(Evaluator):
             and not self.program.counts.is_awaited(target.name)
         )
 
-    def misuse(self, value: Value | None, kind: str, at: At | None = None, text: str = "") -> None:
+    def _is_remade(self, function: Function) -> bool:
+        """Whether a decorator may make something else of it: an async generator, as whoever loops over it expects."""
+        return not all(is_harmless(self.program, function, decorator) for decorator in function.facts.decorators)
+
+    def misuse(
+        self, value: Value | None, kind: str, at: At | None = None, text: str = "", taker: Taker | None = None
+    ) -> None:
         if value is None or type(value) in NEVER:
             return
+        if taker is not None:
+            text = taker.words
         if isinstance(value, Union):
             real = [m for m in value.members if not isinstance(m, Nothing)]
             if len(real) < len(value.members) and kind in {"condition", "comparison"}:
@@ -248,7 +318,7 @@ class Ledger(Evaluator):
                 if kind == "condition" and all(m.site in self.pending for m in real):  # type: ignore[union-attr]
                     kind = "perhaps condition"  # true or not, depending on the path
             for member in real:
-                self.misuse(member, kind, at, text)
+                self.misuse(member, kind, at, text, taker)
             return
         if not is_promise(value):
             return  # a container of promises: what becomes of them is told by what becomes of it
@@ -261,7 +331,7 @@ class Ledger(Evaluator):
         if (isinstance(value, AsyncContext) and not isinstance(value, AwaitableContext)) or (
             isinstance(value, AsyncGenerator | AsyncContext)
             and kind in {"text", "argument"}
-            and not (isinstance(value, AwaitableContext) and text.endswith("is no awaitable"))
+            and not (isinstance(value, AwaitableContext) and taker is not None and taker.how == "wants no awaitable")
         ):
             self.keep(value)
             return
@@ -271,19 +341,22 @@ class Ledger(Evaluator):
         ):
             self.keep(value)
             return  # whoever wrote `async with` knows what the callee gives better than its namesakes do
+        if kind == "async iteration" and isinstance(site.target, Function) and self._is_remade(site.target):
+            self.keep(value)
+            return
         if kind == "iteration" and _is_driven_by_hand(value):
             self.keep(value)
             return
         if site in self.pending:
-            self.misuses.setdefault(site, []).append(Misuse(kind, at or site.at, text))
+            self.misuses.setdefault(site, []).append(Misuse(kind, at or site.at, text, taker))
             return
-        if is_future(value) and kind in {"text", "perhaps condition", "comparison"} and text != WITH_A_CONSTANT:
+        if is_future(value) and kind in {"text", "perhaps condition", "comparison"} and taker is not WITH_A_CONSTANT:
             return  # a future may be shown, looked for, and asked for whether there is one
         if kind == "iteration" and isinstance(value, AsyncGenerator):
             kind = "plain for"
         if kind == "condition" and site.is_quiet and self._is_always_true(value):
             site.is_quiet = False  # whoever tests what a call has just made means its result
-        self.incident(kind, site, detail=text)
+        self.incident(kind, site, detail=text, taker=taker)
 
     def _is_always_true(self, value: Value) -> bool:
         """Whether an object that can be awaited has nothing by which it could ever be false."""
@@ -291,15 +364,26 @@ class Ledger(Evaluator):
         has = self.program.classes.has
         return isinstance(cls, Class) and has(cls, "__bool__") is False and has(cls, "__len__") is False
 
-    def incident(self, kind: str, site: Site, *, detail: str = "", variable: str = "", sure: bool = True) -> None:
+    def incident(
+        self,
+        kind: str,
+        site: Site,
+        *,
+        detail: str = "",
+        taker: Taker | None = None,
+        variable: str = "",
+        sure: bool = True,
+    ) -> None:
         """Something is wrong with the promise made at `site`."""
         if site.function is not self.inside or self._is_expected(kind):
             return
         if site.is_quiet and kind not in _SHOWING[site.is_query] and not self._is_proven(site):
             return  # told of where it was made, or an object that works by itself
-        sure = sure and not self._expected & _OF_ANY_CALL  # the call itself may raise it, for its arguments
+        sure = sure and not self._expected & _OF_MERE_CALLS  # the call itself may raise it, for its arguments
         masked = self._masks[-1] if self._masks and kind in _RAISING else 0
-        self.incidents[site.at, kind] = Incident(kind, site, site.at, detail, variable, sure and site.sure, masked, ())
+        self.incidents[site.at, kind] = LossIncident(
+            kind, site, site.at, detail, variable, sure and site.sure, masked, (), taker
+        )
 
     def expects_misuse(self) -> bool:
         """Whether a test expects the error that a promise raises where it is taken for its result."""
@@ -322,7 +406,7 @@ class Ledger(Evaluator):
                 status = self.pending.get(site)
                 if status is not None:
                     if status == AWAITED and not isinstance(value, Union | AwaitableObject) and not self._expected:
-                        self.incidents[at, "twice"] = Incident(
+                        self.incidents[at, "twice"] = LossIncident(
                             "twice", site, at, "", self.variables.get(site, ""), True
                         )
                     self.pending[site] = (status & MAYBE) | AWAITED
@@ -330,7 +414,7 @@ class Ledger(Evaluator):
             elif self._expected & _OF_ANY_CALL:
                 self.keep(member)
             elif isinstance(member, AsyncGenerator) and member.site is not None and not isinstance(value, Union):
-                self.incidents[at, "awaited generator"] = Incident("awaited generator", member.site, at)
+                self.incidents[at, "awaited generator"] = LossIncident("awaited generator", member.site, at)
                 self.keep(member)
             elif isinstance(member, FunctionValue) and not isinstance(value, Union):
                 self._awaited_function(member, at)
@@ -338,6 +422,21 @@ class Ledger(Evaluator):
                 self.pending[member.site] = (self.pending[member.site] & MAYBE) | AWAITED
             else:
                 self.keep(member)
+
+    def _stands_alone(self, value: Value | None, node: Node) -> None:
+        """`self.flush` on a line of its own: the call was meant.
+
+        A function with a decorator is known to whoever decorates it, and is named to say that it is used. Others are
+        told in the file that defines them: elsewhere the line may find out whether the name can be imported.
+        """
+        *_, at = node
+        if not self.inside.index or self._expects_error or not isinstance(value, FunctionValue):
+            return
+        function, receiver = value.function, value.receiver
+        is_method = isinstance(receiver, Instance) and not receiver.guess
+        is_own = isinstance(function, Function) and function.module is self.module and not function.facts.decorators
+        if is_method or (is_own and receiver is None):
+            self._awaited_function(value, at, ALONE)
 
     def _awaited_function(self, value: FunctionValue, at: At, given_to: str = "") -> None:
         function = value.function
@@ -356,11 +455,11 @@ class Ledger(Evaluator):
             return program.reasons.of_library(value, function)
 
         site = Site(self.inside, at, function.name, function, "coroutine", True, why)
-        self.incidents[at, "not called"] = Incident("not called", site, at, given_to)
+        self.incidents[at, "not called"] = LossIncident("not called", site, at, given_to)
 
     def on_await(self, node: Node) -> Value | None:
-        awaited = node[1]
-        if awaited[0] == "call":
+        awaited = node[VALUE]
+        if awaited[KIND] == "call":
             self._awaiting.add(awaited[4])
         value = self.value(awaited)
         self.settle(value, node[2])
@@ -369,26 +468,34 @@ class Ledger(Evaluator):
 
     def note_operand(self, how: str, node: Node, value: Value | None, at: At, place: int = 0) -> None:
         """Note what an async operation is given, where all that it may be is known; the last walk over it counts."""
+        if value is None and how == "async with" and self._is_builtin_open(node):
+            value = Builtin("context")
         real = [m for m in members_of(value) if not isinstance(m, Nothing)]
         if not real or self._catches_refusal or self.expects_misuse() or not all(map(_may_be_refused, real)):
             self.operands.pop((at, place), None)
             return
         sure = not any(isinstance(m, Instance) and m.guess for m in real)
-        base = self.value(node[1]) if node[0] == "attr" else None
+        base = self.value(node[ATTR_BASE]) if node[KIND] == "attr" else None
         sure = sure and not any(isinstance(m, Instance) and m.guess for m in members_of(base))
         self.operands[at, place] = Operand(how, node, union(real) or real[0] or NONE, at, sure, base)
 
+    def _is_builtin_open(self, node: Node) -> bool:
+        if node[KIND] != "call" or node[CALL_FUNC] != ("name", "open"):
+            return False
+        opener = self.value(node[CALL_FUNC])
+        return isinstance(opener, FunctionValue) and opener.function.qualname == "builtins.open"
+
     def on_index(self, node: Node) -> Value | None:
-        base_node, index_node = node[1], node[2]
+        base_node, index_node = node[INDEX_BASE], node[INDEX_KEY]
         base = self.value(base_node)
         self.as_key(index_node, is_read=True)
         if type(base) is Instance and index_node[:2] == ("const", "str") and len(index_node) == 3:
-            if base_node[0] == "name":
-                self.keys.append(KeyAsked(base_node[1], index_node[2], base, None))
-            elif base_node[0] == "await":
-                self.keys.append(KeyAsked("", index_node[2], base, base_node[2]))
-            elif base_node[0] == "index" and base_node[1][0] == "name":
-                self.keys.append(KeyAsked(f"{base_node[1][1]}[]", index_node[2], base, None))
+            if base_node[KIND] == "name":
+                self.keys.append(KeyAsked(base_node[NAME_ID], index_node[CONST_VALUE], base, None))
+            elif base_node[KIND] == "await":
+                self.keys.append(KeyAsked("", index_node[CONST_VALUE], base, base_node[2]))
+            elif base_node[KIND] == "index" and base_node[INDEX_BASE][KIND] == "name":
+                self.keys.append(KeyAsked(f"{base_node[INDEX_BASE][NAME_ID]}[]", index_node[CONST_VALUE], base, None))
         return self.item(base, index_node, _at_of(base_node))
 
     def as_key(self, node: Node, *, is_read: bool = False) -> None:
@@ -397,15 +504,19 @@ class Ledger(Evaluator):
         Whoever looks something up by what he has just got means its result too.
         """
         key = self.value(node)
-        is_fresh = is_read and node[0] == "name" and type(key) is Coroutine and key.site in self.pending
-        if is_future(key) or (node[0] in {"name", "attr"} and holds_promise(key) and not is_fresh):
+        is_fresh = is_read and node[KIND] == "name" and type(key) is Coroutine and key.site in self.pending
+        if is_future(key) or (node[KIND] in {"name", "attr"} and holds_promise(key) and not is_fresh):
             self.keep(key)
         else:
             self.misuse(key, "subscript", _at_of(node))
 
     def lacks(self, base: Instance, name: str, at: At, base_node: Node | None) -> None:
-        if name == "get" and base_node is not None and base_node[0] in {"name", "await"}:
-            self.keys.append(KeyAsked(base_node[1] if base_node[0] == "name" else "", None, base, at))
+        if name == "get" and base_node is not None and base_node[KIND] in {"name", "await"}:
+            if base_node[KIND] == "name" and any(
+                isinstance(member, Builtin | Table) for member in members_of(self.value(base_node))
+            ):
+                return  # `dict | Model`: it is asked for where it is the dict
+            self.keys.append(KeyAsked(base_node[NAME_ID] if base_node[KIND] == "name" else "", None, base, at))
 
     def unlisted(self, base: Instance, name: str, at: At) -> None:
         assert isinstance(base.cls, library.LibraryClass)
@@ -417,9 +528,9 @@ class Ledger(Evaluator):
         at = node[4]
         call_made = self.calls.get(at)
         if call_made is None or (call_made.callee is None and func is not None):
-            callee = self._unlisted.get(node[1][3]) if func is None and node[1][0] == "attr" else func
+            callee = self._unlisted.get(node[1][AT]) if func is None and node[1][KIND] == "attr" else func
             self.calls[at] = Call(self.inside, node, callee, tuple(values), at in self._awaiting)
-        if func is None and node[1][0] == "attr" and node[1][2] in _OF_COROUTINES_TOO:
+        if func is None and node[1][KIND] == "attr" and node[1][ATTR_NAME] in _OF_COROUTINES_TOO:
             self._asked_of_result(node)
         if self.pending and _takes_out(func):
             assert isinstance(func, FunctionValue)
@@ -437,12 +548,16 @@ class Ledger(Evaluator):
                 self.misuse(value, "unpacking", node[-1])
                 continue
             if last_part(callee_text(node[1])) == "cast" and position == 1:
+                if is_promise(value) and self._is_cast_to_result(node):
+                    self.misuse(value, "argument", node[-1], taker=_CAST)
+                elif type(value) is Coroutine and names_async_iterator(node[2][0]):
+                    self.keep(value)  # whoever writes this out knows what the callee gives better than an interface
                 continue  # it gives back what it is given
             if node[1] == ("name", "isinstance"):
                 continue  # what it learns is told by the branches
             if node[1] == ("name", "hasattr") and node[2][1:2] == (("const", "str", "__await__"),):
                 self.keep(value)
-                if node[2][0][0] == "name":
+                if node[2][0][KIND] == "name":
                     self.env[node[2][0][1]] = None  # what it is, is found out at run time
                 continue
             if node[1] == ("name", "next") and _is_driven_by_hand(value):
@@ -454,68 +569,114 @@ class Ledger(Evaluator):
             if self._put_in_container(node, func, value):
                 continue
             if self._is_filled_with_results(node, func) and is_promise(value):
-                self.hand_over(value, f"`{callee_text(node[1])}`", node[-1])
+                self.hand_over(value, _callee(node), node[-1])
                 continue
             if is_promise(value) and (taker := calls_what_it_gets(self.calls[at].callee, name or str(position))):
-                self.misuse(value, "argument", node[-1], f"`{taker}`, {TAKES_A_FUNCTION}")
+                caller = Taker(f"`{taker}`, which wants a function to call", "calls it", taker)
+                self.misuse(value, "argument", node[-1], taker=caller)
                 continue
             if position and _is_map(func) and not any(map(is_promise, members_of(value))):
                 self.keep(value)  # each goes to a function, such as `loop.create_task`
                 continue
             if name is None and _is_gather(func) and isinstance(value, Builtin | TupleOf):
                 for promise in promises(value):
-                    self.misuse(promise, "argument", node[-1], NEEDS_A_STAR)
+                    self.misuse(promise, "argument", node[-1], taker=_NEEDS_A_STAR)
                 continue
             if type(value) is AsyncGenerator and _loops_over_it(func, node, position):
                 self.misuse(value, "iteration", node[-1])
                 continue
-            text = self.program.consumers.drops(func, node, position, name, value)
-            if text:
-                if text in LOOKING_INSIDE:
+            dropper = self.consumers.drops(func, node, position, name) or self._handed_on(func, values, position, name)
+            if dropper is not None:
+                if dropper.how == "opens it":
                     for promise in promises(value):
-                        self.misuse(promise, "text", node[-1], text.removeprefix("text:"))
+                        self.misuse(promise, "text", node[-1], taker=dropper)
                 elif not any(map(is_promise, members_of(value))):
-                    if text in _ONE_BY_ONE:
+                    if dropper.how == "drops it" and dropper.name in _ONE_BY_ONE:
                         for promise in promises(value):
-                            self.misuse(promise, _ONE_BY_ONE[text], None, text)
-                    elif self.program.consumers.wants_results(func, position, name):
+                            self.misuse(promise, _ONE_BY_ONE[dropper.name], None, taker=dropper)
+                    elif self.consumers.wants_results(func, position, name):
                         for promise in promises(value):
-                            self.misuse(promise, "argument", node[-1], text)
+                            self.misuse(promise, "argument", node[-1], taker=dropper)
                     elif _is_mixed_dict(value) and any(map(is_promise, value.values)):
-                        self.hand_over(value, f"`{callee_text(node[1])}`", node[-1])
+                        self.hand_over(value, _callee(node), node[-1])
                     elif not isinstance(func, FunctionValue) or isinstance(func.function, Function):
                         self.keep(value)  # a collection of promises is given to somebody who takes collections
                 else:
-                    self.misuse(
-                        value, "text" if text.startswith("text:") else "argument", node[-1], text.removeprefix("text:")
-                    )
+                    kind = "text" if dropper.how == "shows it" else "argument"
+                    self.misuse(value, kind, node[-1], taker=dropper)
                 continue
             by_keyword = not self.is_asking
-            if not _is_mixed_dict(value) and self.program.consumers.may_await(
+            if not all(m is not None and _is_mixed_dict(m) for m in members_of(value)) and self.consumers.may_await(
                 func, node, position, name, by_keyword=by_keyword
             ):
+                if self._is_given_as_data(node, func, position, name, value):
+                    self.hand_over(value, _callee(node), node[-1])
+                    continue
                 self.keep(value)
-                if asks_for_color(callee_text(node[1])) and position < len(node[2]) and node[2][position][0] == "name":
+                if (
+                    asks_for_color(callee_text(node[1]))
+                    and position < len(node[2])
+                    and node[2][position][KIND] == "name"
+                ):
                     self.env[node[2][position][1]] = None  # what it is, is found out at run time
             elif func is None and (
                 (at in self._awaiting and not self._is_lost_inside(value))
-                or self.program.consumers.is_kept_by_namesake(node, position, name)
+                or self.consumers.is_kept_by_namesake(node, position, name)
             ):
                 self.keep(value)
             else:
-                self.hand_over(value, f"`{callee_text(node[1])}`", node[-1])
+                self.hand_over(value, _callee(node), node[-1])
+
+    def _is_given_as_data(self, node: Node, func: Value | None, position: int, name: str | None, value: Value) -> bool:
+        """Whether a variable is given to an unknown callee by the name of what the promise gives.
+
+        `message = channel.send(…)`, then `await self.handle_message(message)` or `self.messages.append(message)`: who
+        wants the promise itself to be awaited there calls it a task or a coroutine.
+        """
+        if not self.inside.is_async or type(value) is not Coroutine or not (func is None or type(func) is External):
+            return False
+        site = value.site
+        if site is None or not site.sure or not isinstance(site.target, Function | library.LibraryFunction):
+            return False
+        _, callee, arguments, keywords, *_ = node
+        argument = dict(keywords).get(name) if name else next(iter(arguments[position:]), None)
+        if argument is None or argument[:1] != ("name",):
+            return False
+        _, variable = argument
+        return takes_as_data(callee, variable)
+
+    def _handed_on(
+        self, func: Value | None, values: list[tuple[str | None, Value | None]], position: int, name: str | None
+    ) -> Taker | None:
+        """Whoever gets the argument in the end: `partial(self.show, rows)` and `to_thread(show, rows)` hand it on."""
+        place = _HANDING_ON.get(_qualname(func))
+        if place is None or position <= place or values[place][0] is not None:
+            return None
+        taker = values[place][1]
+        if not isinstance(taker, FunctionValue) or not isinstance(taker.function, Function):
+            return None
+        return self.consumers.refuses(taker, position - place - 1, name)
+
+    def _is_cast_to_result(self, node: Node) -> bool:
+        """Whether `cast(dict, load())` names a type that can certainly not be awaited."""
+        written, *_ = node[2]
+        if mentions_awaitable(written, ("Future",)):
+            return False  # the other `Future` was meant
+        return never_awaitable(self.program.types.annotated(written, self.module, self.inside), self.program)
 
     def _asked_of_result(self, node: Node) -> None:
         """`await channel.send("x")` of a coroutine: its own `send` cannot be awaited, nor does it begin with a text."""
         _, base, name, _ = node[1]
-        is_text = name == "send" and bool(node[2]) and (node[2][0][0] == "fstr" or node[2][0][:2] == ("const", "str"))
+        is_text = (
+            name == "send" and bool(node[2]) and (node[2][0][KIND] == "fstr" or node[2][0][:2] == ("const", "str"))
+        )
         if node[4] not in self._awaiting and not is_text:
             return
-        if base[0] == "name":
-            held = self.env.get(base[1])
+        if base[KIND] == "name":
+            held = self.env.get(base[NAME_ID])
             if type(held) is Coroutine:
                 self.misuse(held, "attribute", _at_of(base), name)
-        elif base[0] == "call":
+        elif base[KIND] == "call":
             site = self.sites.get((base[4], "coroutine"))
             if site is not None and site not in self.pending:
                 self.incident("attribute", site, detail=name)
@@ -533,7 +694,7 @@ class Ledger(Evaluator):
     def _is_filled_with_results(self, node: Node, func: Value | None) -> bool:
         """`self.totals.append(…)`, where the list that an object keeps is declared to hold no promises."""
         callee = node[1]
-        if callee[0] != "attr" or callee[2] not in _FILLING or callee[1][0] != "attr":
+        if callee[KIND] != "attr" or callee[ATTR_NAME] not in _FILLING or callee[ATTR_BASE][KIND] != "attr":
             return False
         held = func.receiver if isinstance(func, FunctionValue) else None
         if isinstance(held, Instance) and isinstance(held.cls, library.LibraryClass):
@@ -543,17 +704,21 @@ class Ledger(Evaluator):
     def _put_in_container(self, node: Node, func: Value | None, value: Value) -> bool:
         """`jobs.append(job())`: the local list now holds the promise."""
         callee = node[1]
-        if callee[0] != "attr" or callee[2] not in {"append", "add", "appendleft", "insert", "extend"}:
+        if callee[KIND] != "attr" or callee[ATTR_NAME] not in {"append", "add", "appendleft", "insert", "extend"}:
             return False
-        if callee[1][0] != "name" or not isinstance(func, FunctionValue) or not isinstance(func.receiver, Builtin):
+        if (
+            callee[ATTR_BASE][KIND] != "name"
+            or not isinstance(func, FunctionValue)
+            or not isinstance(func.receiver, Builtin)
+        ):
             return False
-        name = callee[1][1]
+        name = callee[ATTR_BASE][NAME_ID]
         if name not in self.env:
             return False
         old = as_one(self.env[name])
         if old is None:
             return False
-        new = self.iterated(value) if callee[2] == "extend" else value
+        new = self.iterated(value) if callee[ATTR_NAME] == "extend" else value
         held = union([*old.args[:1], new])
         self.env[name] = Builtin(old.name, (held,))
         self._hold(name, value)
@@ -579,8 +744,10 @@ class Ledger(Evaluator):
                 continue
             self.pending[site] = PENDING
             self.variables[site] = variable
-            if self._closures and any(_mentions(c, variable, self) for c in self._closures):
-                self.pending[site] = KEPT
+            for closure in self._closures:
+                if _mentions(closure, variable, self):
+                    self.pending[site] = KEPT
+                    self._note_uses_inside(closure, site)
 
     def _from_arms(self, value: Value | None) -> bool:
         """Whether the alternatives come from the arms of one expression rather than from one call."""
@@ -592,15 +759,28 @@ class Ledger(Evaluator):
 
     def is_patched(self, callee: Node) -> bool:
         """Whether an attribute of the receiver was set in this function: a method may not do what its class says."""
-        if not self._knows_attributes or callee[0] != "attr":
+        if not self._knows_attributes or callee[KIND] != "attr":
             return False
-        root = dotted(callee[1])
+        root = dotted(callee[ATTR_BASE])
         return bool(root) and any(
             key.startswith(f"{root}.") and isinstance(v, External | Instance) for key, v in self.env.items()
         )
 
+    def hands_over_patched(self, call: Node, used: Iterable[str]) -> bool:
+        """`d.read = Mock()`, then `read(d)`: what a function gives that only hands on what its argument gives."""
+        if not self._knows_attributes:
+            return False
+        roots = {dotted(argument) for argument in (*call[CALL_ARGS], *(value for _, value in call[CALL_KEYWORDS]))} - {
+            ""
+        }
+        methods = {callee.rpartition(".")[2] for callee in used} if roots else set()
+        return any(
+            key.rpartition(".")[0] in roots and key.rpartition(".")[2] in methods and isinstance(v, External | Instance)
+            for key, v in self.env.items()
+        )
+
     def on_name(self, node: Node) -> Value | None:
-        name = node[1]
+        name = node[NAME_ID]
         if name in self.env:
             return self.env[name]
         if name not in self._outer:
@@ -610,7 +790,7 @@ class Ledger(Evaluator):
     # -- expressions that capture --------------------------------------------------------------------------------------
 
     def on_lambda(self, node: Node) -> Value | None:
-        self._capture(node[2])
+        self._capture(node[LAMBDA_BODY])
         return super().on_lambda(node)
 
     def _capture(self, inner: Node | int) -> None:
@@ -618,26 +798,34 @@ class Ledger(Evaluator):
         for site in [s for s, status in self.pending.items() if status & PENDING]:
             if _mentions(inner, self.variables.get(site, ""), self):
                 self.pending[site] = KEPT
+                self._note_uses_inside(inner, site)
         if self.pending:  # a collection that the closure reads may hold some as well
             for name, value in self.env.items():
                 if holds_promise(value) and _mentions(inner, name, self):
                     self.keep(value)
 
+    def _note_uses_inside(self, closure: Node | int, site: Site) -> None:
+        """A function inside takes the promise for its result: `return settings["url"]`."""
+        if not isinstance(closure, int) or site.promise != "coroutine" or not site.sure or site.target is None:
+            return
+        for kind, at, text in uses_inside(self.module.function(closure), self.variables[site]):
+            self.misuses.setdefault(site, []).append(Misuse(kind, at, text))
+
     def on_yield(self, node: Node) -> Value | None:
-        value = None if node[1] is None else self.value(node[1])
+        value = None if node[VALUE] is None else self.value(node[VALUE])
         self.yields.append(value)
         if isinstance(value, Coroutine) and self.inside.is_async and self._yields_results(value):
-            self.hand_over(value, "whoever iterates the generator", value.site.at if value.site else None)
+            self.hand_over(value, _ITERATING, value.site.at if value.site else None)
         elif self.inside.is_async and has_dict(value):
-            self.hand_over(value, "whoever iterates the generator", None)
+            self.hand_over(value, _ITERATING, None)
         else:
             self.keep(value)
         return None
 
     def on_yieldfrom(self, node: Node) -> Value | None:
-        value = self.value(node[1])
+        value = self.value(node[VALUE])
         if type(value) is Coroutine and not self.inside.facts.decorators:
-            self.misuse(value, "iteration", _at_of(node[1]))  # only `@types.coroutine` may
+            self.misuse(value, "iteration", _at_of(node[VALUE]))  # only `@types.coroutine` may
         else:
             self.keep(value)
         return None
@@ -653,14 +841,14 @@ class Ledger(Evaluator):
             return True
         if self.inside.parent is not None and _gives_away(self.inside.parent.body(), self.inside.name):
             return False  # made for somebody who may await what he gets
-        return value.site is not None and self.program.judge.is_awaited_elsewhere(value.site)
+        return value.site is not None and self.judge.is_awaited_elsewhere(value.site)
 
     def on_walrus(self, node: Node) -> Value | None:
-        value = self.value(node[2])
+        value = self.value(node[WALRUS_VALUE])
         self.env[node[1]] = value
         if self.bound is not None:
-            self.bound.setdefault(node[1], []).append(value)
-        self._hold(node[1], value)
+            self.bound.setdefault(node[WALRUS_NAME], []).append(value)
+        self._hold(node[WALRUS_NAME], value)
         return value
 
 
@@ -674,15 +862,15 @@ def _may_be_refused(value: Value | None) -> bool:
 
 def _gives_away(body: tuple[Node, ...], name: str) -> bool:
     """Whether what calling `name` gives is given to somebody as an argument."""
-    calls = (node for node in walk(body) if node[0] == "call")
+    calls = (node for node in walk(body) if node[KIND] == "call")
     arguments = (argument for call in calls for argument in (*call[2], *(value for _, value in call[3])))
-    return any(argument[0] == "call" and argument[1] == ("name", name) for argument in arguments)
+    return any(argument[KIND] == "call" and argument[CALL_FUNC] == ("name", name) for argument in arguments)
 
 
 def _yields_a_result(body: tuple[Node, ...]) -> bool:
     """Whether something that is no promise is yielded in `body`: a constant, or what an `await` gives."""
-    yielded = (node[1] for node in walk(body) if node[0] == "yield" and node[1] is not None)
-    return any(node[0] in {"await", "const", "fstr", "dict"} and node != ("const", "None") for node in yielded)
+    yielded = (node[VALUE] for node in walk(body) if node[KIND] == "yield" and node[VALUE] is not None)
+    return any(node[KIND] in {"await", "const", "fstr", "dict"} and node != ("const", "None") for node in yielded)
 
 
 def _is_driven_by_hand(value: Value | None) -> bool:
@@ -728,8 +916,8 @@ def _is_gather(func: Value | None) -> bool:
 def _loops_over(node: Node, func: Value | None) -> bool:
     """Whether a method of a builtin container loops over its argument."""
     return (
-        node[1][0] == "attr"
-        and node[1][2] in _LOOPING
+        node[1][KIND] == "attr"
+        and node[1][ATTR_NAME] in _LOOPING
         and isinstance(func, FunctionValue)
         and isinstance(func.receiver, Builtin)
     )
@@ -745,10 +933,10 @@ def _mentions(inner: Node | int, variable: str, flow: Ledger) -> bool:
 
 def _reads(nodes: tuple[Node, ...], variable: str, module: Module) -> bool:
     for node in walk(nodes):
-        if node[0] == "name" and node[1] == variable:
+        if node[KIND] == "name" and node[NAME_ID] == variable:
             return True
         # A function inside the closure reads what the closure can read.
-        if node[0] == "def" and _reads(module.function(node[1]).body(), variable, module):
+        if node[KIND] == "def" and _reads(module.function(node[DEF_FUNCTION]).body(), variable, module):
             return True
     return False
 
@@ -756,3 +944,9 @@ def _reads(nodes: tuple[Node, ...], variable: str, module: Module) -> bool:
 def last_part(callee: str) -> str:
     """The last name of a callee as written."""
     return callee.rpartition(".")[2]
+
+
+def _callee(node: Node) -> Taker:
+    """Whoever is called, of whom no more is known."""
+    callee = callee_text(node[1])
+    return Taker(f"`{callee}`", "unknown", callee)

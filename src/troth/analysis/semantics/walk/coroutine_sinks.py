@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from troth.analysis.facts.model import WAITS
-from troth.analysis.facts.names import decorator_name, last_name
+from troth.analysis.facts.fields import ATTR_BASE, ATTR_NAME, BINOP_LEFT, BINOP_RIGHT, INDEX_BASE, KIND, NAME_ID, VALUE
+from troth.analysis.facts.model import PARAM_ANNOTATION, PARAM_NAME, WAITS
+from troth.analysis.facts.names import callee_text, decorator_name, last_name
 from troth.analysis.facts.nodes import walk
-from troth.analysis.semantics.infer.call_results import callee_text
+from troth.analysis.semantics.incident import Taker
 from troth.analysis.semantics.infer.never_awaitable import AWAITABLE_NAME, mentions_awaitable, never_awaitable
 from troth.analysis.semantics.infer.virtual_dispatch import overridden_at_all
 from troth.analysis.semantics.resolve.library import LibraryClass, LibraryFunction
@@ -29,12 +30,13 @@ from troth.analysis.semantics.values import (
     Value,
     members_of,
 )
+from troth.analysis.semantics.walk.awaited_storage import is_awaited_from
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
 
     from troth.analysis.facts.model import Node, Param
-    from troth.analysis.semantics.program import Program
+    from troth.analysis.semantics.walk.walking import Walking
 
 __all__ = [
     "Consumers",
@@ -45,6 +47,8 @@ __all__ = [
 
 _MOST_NAMESAKES = 8  # methods of one name that are asked what they do with an argument
 
+_A_LOG_CALL = Taker("a log call", "shows it")
+_OPENING = frozenset({"json.dumps", "json.dump"})
 _TEXT_BUILTINS = frozenset(["print", "str", "repr", "ascii", "format"])
 _PLAIN_BUILTINS = frozenset(
     [
@@ -125,30 +129,31 @@ _PLAIN_MODULES = frozenset(
 class Consumers:
     """Judges callees; the fate of a parameter is found out by walking through its function once."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Walking) -> None:
         self._program = program
         self._fates: MutableMapping[tuple[Function, str], str] = program.answers()
         self._awaiting: MutableMapping[Class, bool] = program.answers()
 
-    def drops(self, func: Value | None, node: Node, position: int, name: str | None, value: Value) -> str:
-        """Who it is that never awaits the argument, as text for a message; "" for anybody who may."""
+    def drops(self, func: Value | None, node: Node, position: int, name: str | None) -> Taker | None:
+        """Who it is that never awaits the argument; None for anybody who may."""
         if name in {"*", "**"}:
-            return ""
+            return None
         func = self._called(func)
         callee = node[1]
-        if callee[0] == "attr" and callee[2] in _LOG_METHODS:
-            base = callee[1]
-            last = base[1] if base[0] == "name" else base[2] if base[0] == "attr" else ""
+        if callee[KIND] == "attr" and callee[ATTR_NAME] in _LOG_METHODS:
+            base = callee[ATTR_BASE]
+            last = base[NAME_ID] if base[KIND] == "name" else base[ATTR_NAME] if base[KIND] == "attr" else ""
             if last in _LOGGERS:
-                return "text:a log call"
+                return _A_LOG_CALL
         if isinstance(func, FunctionValue):
             if isinstance(func.function, LibraryFunction):
-                return self._library(func, func.function, position)
+                return self._library(func.function, position)
             return self._own(func, func.function, position, name)
         if isinstance(func, ClassObject):
             return self._constructed(func, position, name)
-        del value
-        return ""
+        if _is_message(func, callee):
+            return _refuser(callee_text(callee), name or "fields")
+        return None
 
     def wants_results(self, func: Value | None, position: int, name: str | None) -> bool:
         """Whether a parameter of the project is declared as a collection of things that are no promises."""
@@ -162,7 +167,11 @@ class Consumers:
         """What a parameter of the project, or a field of a class whose objects are made, is annotated to be."""
         if isinstance(func, FunctionValue) and isinstance(func.function, Function):
             param = self._param_of(func, func.function, position, name)
-            return None if param is None or param[1] is None else self._program.parameters.of(func.function, param)
+            return (
+                None
+                if param is None or param[PARAM_ANNOTATION] is None
+                else self._program.parameters.of(func.function, param)
+            )
         if not isinstance(func, ClassObject) or not isinstance(func.cls, Class):
             return None
         name = name or _field_at(func.cls, position)
@@ -215,26 +224,38 @@ class Consumers:
                 return keyword is None or looks_like_keeper(function.name) or _takes_promises_by_name(function)
             if self._is_class_of_others(param, function):
                 return False
-            fate = self._fate(function, param[0])
-            sounds = _RUNNER.search(function.name) is not None and not _DATA.search(param[0])
+            fate = self._fate(function, param[PARAM_NAME])
+            sounds = _RUNNER.search(function.name) is not None and not _DATA.search(param[PARAM_NAME])
             return fate == "kept" or (fate == "handed over" and sounds)
-        if isinstance(func, ClassObject) and isinstance(func.cls, Class) and self._keeps(func.cls, position, keyword):
-            return True
+        if isinstance(func, ClassObject) and isinstance(func.cls, Class):
+            if self._keeps(func.cls, position, keyword):
+                return True
+            field = keyword or _field_at(func.cls, position)
+            if field is not None and self._is_mere_field(func.cls, field):
+                return looks_like_keeper(field) or is_awaited_from(self._program, ("attr", ("name", ""), field))
         if isinstance(func, CallableType) and func.result is not None and not self._is_result(func.result):
             return True  # what gives an awaitable may well take one
         return looks_like_keeper(callee_text(node[1]))
 
+    def _is_mere_field(self, cls: Class, name: str) -> bool:
+        """Whether all that a class does with an argument is to keep it as the attribute of that name."""
+        order = self._program.classes.order(cls)
+        own = [ancestor for ancestor in order if isinstance(ancestor, Class)]
+        return any(name in ancestor.annotations for ancestor in own) and not any(
+            _MAKING & set(ancestor.methods) for ancestor in own
+        )
+
     def is_kept_by_namesake(self, node: Node, position: int, keyword: str | None) -> bool:
         """Whether an unknown callee may be a method of the project that wants a promise at that place."""
         name = last_name(node[1])
-        if node[1][0] != "attr" or name.startswith("__"):
+        if node[1][KIND] != "attr" or name.startswith("__"):
             return False
-        for function in self._program.calling.functions_named(name)[:_MOST_NAMESAKES]:
+        for function in self._program.index.functions_named(name)[:_MOST_NAMESAKES]:
             if function.owner is None or function.is_abstract:
                 continue
             params = list(function.facts.params)
             param = _param(params if function.decorated_with("staticmethod") else params[1:], position, keyword)
-            if param is not None and _is_for_promises(param) and self._fate(function, param[0]) == "kept":
+            if param is not None and _is_for_promises(param) and self._fate(function, param[PARAM_NAME]) == "kept":
                 return True
         return False
 
@@ -258,9 +279,13 @@ class Consumers:
             if param is None and "__init__" in ancestor.methods:
                 function = ancestor.module.function(ancestor.methods["__init__"][-1])
                 param = _param(list(function.facts.params)[1:], position, keyword)
-                if keyword is None if param is None else looks_like_keeper(param[0]):
+                if keyword is None if param is None else looks_like_keeper(param[PARAM_NAME]):
                     return True
-                if param is not None and param[1] is not None and mentions_awaitable(param[1], _AWAITABLES):
+                if (
+                    param is not None
+                    and param[PARAM_ANNOTATION] is not None
+                    and mentions_awaitable(param[PARAM_ANNOTATION], _AWAITABLES)
+                ):
                     return True
         return False
 
@@ -280,60 +305,74 @@ class Consumers:
             params = params[1:]
         return _param(params, position, name)
 
-    def _library(self, func: FunctionValue, function: LibraryFunction, position: int) -> str:
+    @staticmethod
+    def _library(function: LibraryFunction, position: int) -> Taker | None:
         qualname = function.qualname
         module, _, name = qualname.rpartition(".")
         if module == "builtins":
             if name in _TEXT_BUILTINS:
-                return f"text:`{name}`"
+                return Taker(f"`{name}`", "shows it", name)
             if name in {"map", "filter"} and position:
-                return f"`{name}`, which never awaits it"
-            return f"`{name}`, which never awaits it" if name in _PLAIN_BUILTINS else ""
+                return _dropper(name)
+            return _dropper(name) if name in _PLAIN_BUILTINS else None
         if module == "builtins.str":
-            return f"text:`str.{name}`"
+            return Taker(f"`str.{name}`", "opens it" if name == "join" else "shows it", f"str.{name}")
         if module.startswith("builtins.") and name not in _KEEPING_METHODS:
-            return f"`{module.removeprefix('builtins.')}.{name}`, which never awaits it"
+            return _dropper(f"{module.removeprefix('builtins.')}.{name}")
         if function.flags or function.roles:
-            return ""
+            return None
         top = qualname.partition(".")[0]
         if top == "logging":
-            return "text:a log call" if name in _LOG_METHODS else ""
+            return _A_LOG_CALL if name in _LOG_METHODS else None
         if top in _PLAIN_MODULES:
-            return f"text:`{top}.{name}`" if top in {"json", "pprint"} else f"`{top}.{name}`, which never awaits it"
-        del func
-        return ""
+            short = f"{top}.{name}"
+            if top not in {"json", "pprint"}:
+                return _dropper(short)
+            return Taker(f"`{short}`", "opens it" if short in _OPENING else "shows it", short)
+        return None
 
-    def _own(self, func: FunctionValue, function: Function, position: int, name: str | None) -> str:
+    def _own(self, func: FunctionValue, function: Function, position: int, name: str | None) -> Taker | None:
         is_decorated = bool(function.facts.decorators) and not function.decorated_with("staticmethod", "classmethod")
         if is_decorated and self._program.effects.is_doubtful(function):
-            return ""
+            return None
         param = self._param_of(func, function, position, name)
         if param is None or overridden_at_all(self._program, function, func.receiver):
-            return ""
-        if is_decorated and param[1] is None:
-            return ""  # what it does with it, the decorator may have done before
+            return None
+        if is_decorated and param[PARAM_ANNOTATION] is None:
+            return None  # what it does with it, the decorator may have done before
         return self._by_param(function, param)
 
-    def _by_param(self, function: Function, param: Param) -> str:
-        if param[1] is not None:
+    def refuses(self, func: FunctionValue, position: int, name: str | None) -> Taker | None:
+        """Whether a function of the project declares that argument to be no awaitable."""
+        function = func.function
+        if not isinstance(function, Function) or function.facts.decorators:
+            return None
+        param = self._param_of(func, function, position, name)
+        if param is None or param[1] is None:
+            return None
+        is_result = never_awaitable(self._program.parameters.of(function, param), self._program)
+        return _refuser(function.qualname, param[0]) if is_result else None
+
+    def _by_param(self, function: Function, param: Param) -> Taker | None:
+        if param[PARAM_ANNOTATION] is not None:
             declared = self._program.parameters.of(function, param)
             if never_awaitable(declared, self._program):
-                return f"`{function.qualname}`, whose `{param[0]}` is no awaitable"
-            if declared is not None or mentions_awaitable(param[1]):
-                return ""
+                return _refuser(function.qualname, param[PARAM_NAME])
+            if declared is not None or mentions_awaitable(param[PARAM_ANNOTATION]):
+                return None
         if function.is_abstract:
-            return ""
-        return f"`{function.qualname}`, which never awaits it" if self._fate(function, param[0]) == "lost" else ""
+            return None
+        return _dropper(function.qualname) if self._fate(function, param[PARAM_NAME]) == "lost" else None
 
     def _is_class_of_others(self, param: Param, function: Function) -> bool:
         """Whether a parameter is annotated with a class of an unknown library, and neither is called as if awaited."""
-        node = param[1]
+        node = param[PARAM_ANNOTATION]
         if node is None:
             return False
-        if node[0] == "binop" and ("const", "None") in node[1:3]:
-            node = node[2] if node[1] == ("const", "None") else node[1]
+        if node[KIND] == "binop" and ("const", "None") in node[1:3]:
+            node = node[BINOP_RIGHT] if node[BINOP_LEFT] == ("const", "None") else node[BINOP_LEFT]
         name = last_name(node)
-        if not name[1:2].islower() or any(AWAITABLE_NAME.search(word) for word in (name, param[0])):
+        if not name[1:2].islower() or any(AWAITABLE_NAME.search(word) for word in (name, param[PARAM_NAME])):
             return False
         value = self._program.static(function.module, function.parent).value(node)
         return isinstance(value, External) and _OF_CLASS.match(value.path.rpartition(".")[2]) is not None
@@ -345,10 +384,10 @@ class Consumers:
             self._fates[key] = self._program.fate(function, param)
         return self._fates[key]
 
-    def _constructed(self, func: ClassObject, position: int, name: str | None) -> str:
+    def _constructed(self, func: ClassObject, position: int, name: str | None) -> Taker | None:
         cls = func.cls
         if isinstance(cls, LibraryClass):
-            return ""
+            return None
         name = name or _field_at(cls, position)
         for ancestor in self._program.classes.order(cls):
             if not isinstance(ancestor, Class):
@@ -356,19 +395,36 @@ class Consumers:
             if "__init__" in ancestor.methods:
                 function = ancestor.module.function(ancestor.methods["__init__"][-1])
                 param = _param(list(function.facts.params)[1:], position, name)
-                return "" if param is None else self._by_param(function, param)
+                return None if param is None else self._by_param(function, param)
             if name is not None and name in ancestor.annotations:
                 declared = self._program.types.annotated(ancestor.annotations[name], ancestor.module, None, ancestor)
                 if never_awaitable(declared, self._program):
-                    return f"`{cls.name}`, whose `{name}` is no awaitable"
-                return ""
-        return ""
+                    return _refuser(cls.name, name)
+                return None
+        return None
+
+
+def _is_message(func: Value | None, callee: Node) -> bool:
+    """Whether a class that protobuf has generated is called: `orders_pb2.Order(…)`."""
+    if func is not None and not isinstance(func, External):
+        return False
+    text = func.path if isinstance(func, External) else callee_text(callee)
+    module, _, name = text.rpartition(".")
+    return module.endswith("_pb2") and name[:1].isupper()
+
+
+def _dropper(name: str) -> Taker:
+    return Taker(f"`{name}`, which never awaits it", "drops it", name)
+
+
+def _refuser(name: str, param: str) -> Taker:
+    return Taker(f"`{name}`, whose `{param}` is no awaitable", "wants no awaitable", name)
 
 
 def _is_for_promises(param: Param) -> bool:
     """Whether a parameter is called, or annotated, as one that takes a promise."""
-    return _FOR_PROMISES.search(param[0]) is not None or (
-        param[1] is not None and mentions_awaitable(param[1], _AWAITABLES)
+    return _FOR_PROMISES.search(param[PARAM_NAME]) is not None or (
+        param[PARAM_ANNOTATION] is not None and mentions_awaitable(param[PARAM_ANNOTATION], _AWAITABLES)
     )
 
 
@@ -381,12 +437,15 @@ def _field_at(cls: Class, position: int) -> str | None:
     if not (bases == ["NamedTuple"] or (not bases and any(decorator_name(d) == "dataclass" for d in facts.decorators))):
         return None
     fields = [
-        name for name, node in facts.annotations if last_name(node[1] if node[0] == "index" else node) not in _IN_CLASS
+        name
+        for name, node in facts.annotations
+        if last_name(node[INDEX_BASE] if node[KIND] == "index" else node) not in _IN_CLASS
     ]
     return fields[position] if position < len(fields) else None
 
 
 _IN_CLASS = frozenset({"ClassVar", "KW_ONLY"})
+_MAKING = frozenset({"__init__", "__new__", "__post_init__", "model_post_init"})
 
 
 def _takes_promises_by_name(function: Function) -> bool:
@@ -401,7 +460,7 @@ def _takes_promises_by_name(function: Function) -> bool:
 
 def awaits_a_value(body: tuple[Node, ...]) -> bool:
     """Whether something that is no call is awaited in `body`."""
-    return any(node[0] == "await" and node[1][0] in {"name", "index", "attr"} for node in walk(body))
+    return any(node[KIND] == "await" and node[VALUE][KIND] in {"name", "index", "attr"} for node in walk(body))
 
 
 _FOR_PROMISES = re.compile(r"(?i)coro|await|futur|promise|task|^aws?$")

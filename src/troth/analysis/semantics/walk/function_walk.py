@@ -1,8 +1,28 @@
-"""What becomes of every promise on the way through a function.
+"""Walk through a function in the order in which it runs, and find what becomes of each awaitable.
 
-The function is walked once in the order it runs, with what each name stands for and what may have become of each
-promise that a name holds. Branches are walked apart and joined; a loop is walked a second time when its first round
-changed what names stand for at its beginning. Paths that end in `raise` lose nothing that matters.
+This is an abstract interpreter. Where Python has objects, the walk has values (`semantics/values.py`), or None for
+what is unknown. Its state has two halves: `env`, what each name stands for, and `pending`, what may have become of
+each awaitable that a name holds. An awaitable is known by its site, the call that makes it, and `pending` has a set
+of flags for each site (`semantics/incident.py`), so that one state can stand for many paths.
+
+- An expression statement throws its value away. If that is an awaitable which no name holds, it is lost here.
+- An assignment binds names. From then on the site is pending, and each use changes its flags: the ledger, which this
+  class derives from (`awaitable_states.py`), decides how.
+- Branches are walked apart, each with a copy of the state, and joined: the flags of a site become the union of both
+  sides, and a site that one side has not made is also `MAYBE`.
+- A loop is walked once, and a second time if the first round changed what a name stands for; the second round begins
+  with what holds before the loop or after the first round, and its incidents replace those of the first. There is no
+  third round. A `for` may have no round at all, but an awaitable that its body awaits counts as awaited: loops are
+  written to be entered.
+- A handler of `try` begins with the values from before and after the body. Where the error struck is unknown, so
+  nothing that was pending can be called lost on that path.
+- A way out of the function adds the flags to `exits`. A path that ends in `raise` counts only for a site that no
+  other way out holds.
+
+At the end, `_conclude` compares the flags of each site with how it was used. Pending and never awaited means lost;
+awaited on some ways out and pending on others is a finding of its own. One awaitable is lost once, however many uses
+show it: the plainest kind of incident remains. Whatever is handed to somebody who may keep it counts as kept, so that
+doubt ends in silence. What remains of a walk is a `Summary`; other functions ask it for the type of a result.
 """
 
 from __future__ import annotations
@@ -10,23 +30,42 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from troth.analysis.facts.builder import TRUE
-from troth.analysis.facts.model import declares_scope
-from troth.analysis.facts.names import dotted, last_name
+from troth.analysis.facts.fields import (
+    AT,
+    ATTR_BASE,
+    ATTR_NAME,
+    BODY,
+    CALL_ARGS,
+    CALL_FUNC,
+    CONST_TYPE,
+    ITEMS,
+    KIND,
+    NAME_ID,
+    ORELSE,
+    SCOPE_NAMES,
+    TEST,
+    VALUE,
+    WITH_ITEMS,
+)
+from troth.analysis.facts.model import PARAM_NAME, declares_scope
+from troth.analysis.facts.names import callee_text, dotted, last_name
 from troth.analysis.facts.nodes import children, of_kind
 from troth.analysis.findings import Reason
-from troth.analysis.semantics.incident import AWAITED, KEPT, MAYBE, PENDING, WEAK, Incident, Misuse, Site
+from troth.analysis.project.test_files import is_test
+from troth.analysis.semantics.incident import AWAITED, KEPT, MAYBE, PENDING, WEAK, LossIncident, Misuse, Site, Taker
 from troth.analysis.semantics.infer.awaitables_in_value import (
     holds_promise,
     is_promise,
     is_sure,
     promises,
 )
-from troth.analysis.semantics.infer.call_results import callee_text
-from troth.analysis.semantics.infer.evaluator import WITH_A_CONSTANT, _at_of
+from troth.analysis.semantics.infer.evaluator import _at_of, is_mock
 from troth.analysis.semantics.infer.framework_parameters import response_of
+from troth.analysis.semantics.infer.never_awaitable import never_awaitable
+from troth.analysis.semantics.resolve.call_signature import takes_arguments
 from troth.analysis.semantics.resolve.library import LibraryFunction
-from troth.analysis.semantics.resolve.test_files import is_test
-from troth.analysis.semantics.symbols import Function
+from troth.analysis.semantics.summary import Summary
+from troth.analysis.semantics.symbols import Class, Function
 from troth.analysis.semantics.values import (
     NONE,
     AsyncContext,
@@ -48,7 +87,7 @@ from troth.analysis.semantics.values import (
     union,
 )
 from troth.analysis.semantics.walk.attribute_uses import uses_contents
-from troth.analysis.semantics.walk.awaitable_states import LOOKING_INSIDE, State, last_part
+from troth.analysis.semantics.walk.awaitable_states import State, last_part
 from troth.analysis.semantics.walk.awaited_storage import is_awaited_from
 from troth.analysis.semantics.walk.coroutine_sinks import looks_like_keeper
 from troth.analysis.semantics.walk.narrowing import asks_for_method, asks_for_mode
@@ -60,6 +99,7 @@ if TYPE_CHECKING:
 __all__ = ["Flow"]
 
 
+_OF_MOCKS = frozenset({"side_effect", "return_value"})  # what a mock is told to give does not change its color
 # Misuses that raise an error, which a broad `except` would then hide.
 _PROVING = frozenset(
     {
@@ -73,6 +113,7 @@ _PROVING = frozenset(
         "condition",
     }
 )
+_USING = frozenset({"attribute", "subscript", "iteration", "arithmetic", "unpacking"})
 _PLAINEST = {
     kind: place
     for place, kind in enumerate(
@@ -99,6 +140,7 @@ _NEW_FUTURES = (".create_future", "asyncio.Future")
 _LOST_WHEN_DROPPED = frozenset({"gather", "shield"})
 _RUNNING = frozenset({"run_until_complete", "run_forever", "run_coroutine_threadsafe", "asyncio.run", "anyio.run"})
 _FEW_OTHERS = 4  # of so many who wait, one may hand it on
+_SHOWING_A_MISTAKE = frozenset({"compares it with a constant", "opens it", "wants no awaitable"})
 _LOST_IN_ASYNC = frozenset({"run_in_executor", "wrap_future"})
 _EXPECTING_WARNINGS = frozenset({"warns", "assertWarns", "assertWarnsRegex"})
 _EXPECTING_ERRORS = frozenset({"raises", "assertRaises", "assertRaisesRegex", "RaisesGroup"}) | _EXPECTING_WARNINGS
@@ -122,6 +164,22 @@ class Flow(Returning):
                 self.returns.append(NONE)  # here it waits itself for what it elsewhere gives to be awaited
         self._conclude()
         return self
+
+    def summary(self) -> Summary:
+        """What remains of the walk."""
+        summary = Summary()
+        summary.returns = union(self.returns) if self.returns else None
+        summary.yields = union(self.yields) if self.yields else None
+        summary.attributes = {name: union(values) for name, values in self.attributes.items()}
+        summary.bound = {name: union(values) for name, values in (self.bound or {}).items()}
+        summary.incidents = tuple(self.incidents.values())
+        summary.stored = [(n, v) for n, v in self.stored if holds_promise(v)]
+        summary.returned_result = self.returned_result
+        summary.keys = tuple(self.keys)
+        summary.operands = tuple(self.operands.values())
+        summary.calls = tuple([call for _, call in sorted(self.calls.items())])
+        summary.narrowed = self.narrowed
+        return summary
 
     # -- statements ----------------------------------------------------------------------------------------------------
 
@@ -183,29 +241,60 @@ class Flow(Returning):
             self.exits[site] = self.exits.get(site, 0) | status
 
     def s_expr(self, statement: Node) -> None:
-        self._throw_away(statement[1])
+        expression = statement[VALUE]
+        if expression[KIND] == "name":
+            self._stands_alone(self.value(expression), statement)
+        self._throw_away(expression)
 
     def _throw_away(self, node: Node) -> None:
         """The value of `node` is not used; each arm of a conditional is thrown away by itself."""
         kind = node[0]
         if kind == "ifexp":
-            self.test(node[1])
-            self._throw_away(node[2])
-            self._throw_away(node[3])
+            self.test(node[TEST])
+            self._throw_away(node[BODY])
+            self._throw_away(node[ORELSE])
         elif kind in {"and", "or"}:
-            for part in node[1][:-1]:
+            for part in node[ITEMS][:-1]:
                 self.test(part)
-            self._throw_away(node[1][-1])
+            self._throw_away(node[ITEMS][-1])
         else:
             value = self.value(node)
             if kind == "call":
                 self._tell_by_company(node, value, "dropped")
+            elif kind == "attr":
+                self._stands_alone(value, node)
             if value is None or (self._expects_error and (_is_made_by_plain_function(value) or _calls_a_result(node))):
                 return  # the error that is expected may well come before there is a coroutine
+            if "TypeError" in self._expected and kind == "call" and self._refuses_arguments(value, node):
+                return
             self._drop(value, node)
 
+    def _refuses_arguments(self, value: Value, node: Node) -> bool:
+        """Whether the call may raise the TypeError that is expected, because its arguments do not fit."""
+        site = value.site if isinstance(value, Coroutine) else None
+        target = site.target if site is not None else None
+        if not isinstance(target, Function) or target.facts.decorators:
+            return True  # what it takes is not at hand
+        is_bound = target.owner is not None and not target.decorated_with("staticmethod")
+        return takes_arguments(target, node, is_bound=is_bound) is not True
+
+    def _is_for_another_version(self, node: Node, *, is_refusal: bool) -> bool:
+        """`try: await bot.reload(…)`, `except AttributeError: bot.reload(…)`: in another version it is a plain one."""
+        name = callee_text(node)
+        return any(
+            callee_text(call) == name
+            for body, catches_refusal in self._tried
+            if catches_refusal or not is_refusal
+            for call in of_kind(body, "call")
+        )
+
+    def _drop_coroutine(self, site: Site, node: Node) -> None:
+        if not self._is_for_another_version(node, is_refusal=True):
+            is_own = isinstance(site.target, Function)
+            self.incident("dropped", site, sure=is_own or not self._is_for_another_version(node, is_refusal=False))
+
     def _drop(self, value: Value, node: Node) -> None:
-        if node[0] == "comp":
+        if node[KIND] == "comp":
             for promise in promises(value):
                 if (
                     promise.site is not None
@@ -214,16 +303,18 @@ class Flow(Returning):
                 ):
                     self.incident("dropped in comprehension", promise.site)
             return
-        if isinstance(value, Builtin | TupleOf | Table) and node[0] in {"call", "list", "tuple", "set", "dict"}:
+        if isinstance(value, Builtin | TupleOf | Table) and node[KIND] in {"call", "list", "tuple", "set", "dict"}:
             for promise in promises(value):
                 if isinstance(promise, Coroutine) and promise.site is not None and promise.site not in self.pending:
+                    if node[:1] == ("call",) and _is_listed_map(node):
+                        promise.site.is_quiet = False  # of `list(map(load, keys))` alone nobody gets anything
                     self.incident("dropped in comprehension", promise.site)
             return
         if not is_sure(value) or (self._is_plain_side and not self.inside.is_async):
             return
         for member in members_of(value):
             if isinstance(member, Coroutine) and member.site is not None and member.site not in self.pending:
-                self.incident("dropped", member.site)
+                self._drop_coroutine(member.site, node)
             elif (
                 isinstance(member, AsyncGenerator | AsyncContext)
                 and member.site is not None
@@ -246,7 +337,7 @@ class Flow(Returning):
     def test(self, node: Node) -> None:
         value = self.value(node)
         self.misuse(value, "condition", _at_of(node))
-        if node[0] == "call":
+        if node[KIND] == "call":
             self._tell_by_company(node, value, "condition")
 
     def _tell_by_company(self, node: Node, value: Value | None, kind: str) -> None:
@@ -254,7 +345,7 @@ class Flow(Returning):
         externals = tuple([member for member in members_of(value) if isinstance(member, External)])
         if self._expects_error or (value is not None and len(externals) < len(members_of(value))):
             return
-        why = self.program.judge.unused(node, self, externals, is_tested=kind == "condition")
+        why = self.judge.unused(node, self, externals, is_tested=kind == "condition")
         if why is not None:
             site = self.site(None, node[-1], callee_text(node[1]), "coroutine", lambda: (why,), sure=False)
             if site is not None:
@@ -272,86 +363,139 @@ class Flow(Returning):
         """Whether a function gives a future that others wait for: here nobody hears of its errors."""
         if site.promise != "future" or not self.inside.is_async or not _gives_what_is_awaited(site.target):
             return False
-        awaited, bare = self.program.judge.sites_of(last_part(site.callee))
+        awaited, bare = self.judge.sites_of(last_part(site.callee))
         return awaited > 1 and awaited >= _FEW_OTHERS * (bare - 1)
 
     def s_assign(self, statement: Node) -> None:
         value = self.value(statement[2])
-        self._arms = statement[2][0] in {"ifexp", "or"}
+        self._arms = statement[2][KIND] in {"ifexp", "or"}
         for target in statement[1]:
             self._assign(target, value)
+        if self._arms and self._has_result_beside(statement[2], value):
+            for site in [promise.site for promise in promises(value)]:
+                if site is not None and site in self.pending:
+                    self.misuses.setdefault(site, []).append(Misuse("alternative", site.at, ""))
         self._arms = False
+
+    def _has_result_beside(self, node: Node, value: Value | None) -> bool:
+        """Whether an arm of `account or fetch()` or `fetch() if x else b""` is a value that nobody could await."""
+        arms = node[ITEMS] if node[KIND] == "or" else node[2:4]
+        if any(map(_is_literal, arms)):
+            return True
+        others = [m for m in members_of(value) if not isinstance(m, Nothing) and not is_promise(m)]
+        return bool(others) and all(
+            isinstance(m, Instance) and not m.guess and never_awaitable(m, self.program) for m in others
+        )
 
     def _assign(self, target: Node, value: Value | None) -> None:
         kind = target[0]
         if kind == "name":
-            self._set(target[1], value)
+            self._set(target[NAME_ID], value)
         elif kind == "attr":
-            base = self.value(target[1])
-            is_own = target[1][0] == "name" and self._is_self(target[1][1])
+            base = self.value(target[ATTR_BASE])
+            if type(base) is Coroutine and target[ATTR_NAME][0] != "_":
+                self.misuse(base, "attribute", target[AT], target[ATTR_NAME])
+            is_own = target[ATTR_BASE][KIND] == "name" and self._is_self(target[ATTR_BASE][NAME_ID])
             if is_own:
-                self.attributes.setdefault(target[2], []).append(value)
+                self.attributes.setdefault(target[ATTR_NAME], []).append(value)
                 if value is not None:
                     self.stored.append((target, value))
             key = dotted(target)
             if self._knows_attributes:
                 self._forget_attributes(key or "?")
-            if key and not is_own:
+            if key and not is_own and target[ATTR_NAME] not in _OF_MOCKS:
                 self._learn(key, value if value is not None else External("set in this function"))
-            if (
-                is_own
-                or not self.inside.is_async
-                or not is_promise(value)
-                or looks_like_keeper(target[2])
-                or target[2] in {"side_effect", "return_value"}  # of a mock
-                or not (base is None or isinstance(base, Instance | ModuleValue))
-                or is_test(self.module.path)  # a stand-in is told what to give
-                or is_awaited_from(self.program, target)
-            ):
-                self.keep(value)
-            else:
-                self.hand_over(value, f"`{callee_text(target)}`", target[3])
+            self._put_in_attribute(target, base, value, is_own=is_own)
         elif kind in {"tuple", "list"}:
-            parts = self.parts(value, len(target[1]))
+            parts = self.parts(value, len(target[ITEMS]))
             if parts is not None:
-                for part, item in zip(target[1], parts, strict=True):
+                for part, item in zip(target[ITEMS], parts, strict=True):
                     self._assign(part, item)
                 return
             self.misuse(value, "unpacking", None) if is_promise(value) else None
             item = None if is_promise(value) else self.iterated(value)
-            for part in target[1]:
-                self._assign(part[1] if part[0] == "star" else part, item)
+            for part in target[ITEMS]:
+                self._assign(part[VALUE] if part[KIND] == "star" else part, item)
         elif kind == "index":
-            base = self.value(target[1])
-            if type(base) is Coroutine:
-                self.misuse(base, "subscript", _at_of(target[1]))
-            self.as_key(target[2])
-            is_put = holds_promise(value)
-            if is_put and is_awaited_from(self.program, target):
-                self.keep(value)
-            elif target[1][0] == "name" and target[1][1] in self.env and isinstance(base, Builtin | Table):
-                old = base.args[-1:] if isinstance(base, Builtin) else base.values
-                self.env[target[1][1]] = Builtin("dict", (Builtin("str"), union([*old, value])))
-                self._hold(target[1][1], value)
-            elif not is_put:
-                return
-            elif (
-                looks_like_keeper(callee_text(target[1]))
-                or self._fills_for_caller(target[1])
-                or (target[1][0] == "attr" and uses_contents(self.inside, target[1][2]))
-            ):
-                self.keep(value)
-            else:
-                self.hand_over(value, f"`{callee_text(target[1])}[…]`", _at_of(target[1]))
+            self._assign_index(target, value)
         else:
             self.keep(value)
+
+    def _assign_index(self, target: Node, value: Value | None) -> None:
+        """What becomes of a promise that is put under a key."""
+        _, container, key = target[:3]
+        variable = container[NAME_ID] if container[KIND] == "name" else ""
+        base = self.value(container)
+        if type(base) is Coroutine:
+            self.misuse(base, "subscript", _at_of(container))
+        self.as_key(key)
+        is_put = holds_promise(value)
+        if is_put and is_promise(value) and self._holds_results(base):
+            self.misuse(
+                value, "argument", _at_of(container), f"`{callee_text(container)}`, what it holds is no awaitable"
+            )
+        if is_put and is_awaited_from(self.program, target):
+            self.keep(value)
+        elif variable in self.env and isinstance(base, Builtin | Table):
+            if not is_put and isinstance(base, Table) and _has_promise_elsewhere(base, key):
+                self.env[variable] = Table({**base.by_key, **dict.fromkeys(key[2:], value)}, (*base.values, value))
+                return
+            old = base.args[-1:] if isinstance(base, Builtin) else base.values
+            self.env[variable] = Builtin("dict", (Builtin("str"), union([*old, value])))
+            self._hold(variable, value)
+        elif not is_put:
+            return
+        elif (
+            looks_like_keeper(callee_text(container))
+            or self._fills_for_caller(container)
+            or (container[KIND] == "attr" and uses_contents(self.inside, last_name(container)))
+        ):
+            self.keep(value)
+        else:
+            keeper = callee_text(container)
+            self.hand_over(value, Taker(f"`{keeper}[…]`", "keeps it as an item", keeper), _at_of(container))
+
+    def _put_in_attribute(self, target: Node, base: Value | None, value: Value | None, *, is_own: bool) -> None:
+        """What becomes of a promise that an attribute holds from now on."""
+        _, _, name, at = target
+        if not is_own and is_promise(value) and self._is_declared_for_results(base, name):
+            how = f"`{callee_text(target)}`, which is declared to be no awaitable"
+            taker = Taker(how, "wants no awaitable", callee_text(target))
+            self.misuse(value, "argument", at, taker=taker)
+        elif (
+            is_own
+            or not self.inside.is_async
+            or not is_promise(value)
+            or (looks_like_keeper(name) and not name.endswith("_id"))
+            or name in _OF_MOCKS
+            or not (base is None or isinstance(base, Instance | ModuleValue) or _is_surely_lost(base, value))
+            or is_test(self.module.path)  # a stand-in is told what to give
+            or is_awaited_from(self.program, target)
+        ):
+            self.keep(value)
+        else:
+            text = callee_text(target)
+            self.hand_over(value, Taker(f"`{text}`", "unknown", text), at)
+
+    def _is_declared_for_results(self, base: Value | None, name: str) -> bool:
+        """Whether an object of the project has an attribute that is annotated with what can never be awaited."""
+        if not isinstance(base, Instance) or base.guess or not isinstance(base.cls, Class):
+            return False
+        return never_awaitable(self.program.classes.declared(base.cls, name), self.program)
+
+    def _holds_results(self, container: Value | None) -> bool:
+        """Whether a dict is declared to hold what can certainly not be awaited."""
+        if not isinstance(container, Builtin) or container.name != "dict" or len(container.args) != 2:
+            return False
+        held = [m for m in members_of(container.args[1]) if not isinstance(m, Nothing)]
+        return bool(held) and all(never_awaitable(m, self.program) for m in held)
 
     def _fills_for_caller(self, container: Node) -> bool:
         """Whether a plain function puts things into what it was given: it cannot await them, its caller can."""
         return (
             not self.inside.is_async
-            and container[0] == "name"
-            and any(param[0] == container[1] for param in self.inside.facts.params)
+            and container[KIND] == "name"
+            and any(param[PARAM_NAME] == container[NAME_ID] for param in self.inside.facts.params)
         )
 
     def _is_self(self, name: str) -> bool:
@@ -375,10 +519,10 @@ class Flow(Returning):
             self._hold(name, value)
 
     def bind(self, target: Node, value: Value | None) -> None:
-        if target[0] == "name":
+        if target[KIND] == "name":
             self.env[target[1]] = value
             if self.bound is not None:
-                self.bound.setdefault(target[1], []).append(value)
+                self.bound.setdefault(target[NAME_ID], []).append(value)
         else:
             super().bind(target, value)
 
@@ -386,26 +530,31 @@ class Flow(Returning):
         _, target, annotation, node = statement
         value = None if node is None else self.value(node)
         place = (
-            f"`{target[1]}` is annotated" if target[0] == "name" else "it is annotated",
+            f"`{target[NAME_ID]}` is annotated" if target[KIND] == "name" else "it is annotated",
             self.module.path,
             _line_of(node),
         )
         declared = self.program.types.annotated(annotation, self.module, self.inside, self.inside.owner, place)
-        if holds_promise(value):
+        if holds_promise(value) or is_mock(value):  # what it is wins over what it is said to be
             self._assign(target, value)
-        elif target[0] == "name":
+        elif target[KIND] == "name":
             if node is not None or declared is not None:
-                self._set(target[1], declared if declared is not None else value)
+                self._set(target[NAME_ID], declared if declared is not None else value)
         elif node is not None:
             self._assign(target, declared if declared is not None else value)
 
     def s_augassign(self, statement: Node) -> None:
         value = self.value(statement[2])
         target = statement[1]
-        held = self.value(target) if target[0] in {"name", "attr"} else None
-        if isinstance(held, Builtin) and held.name in {"list", "set"} and target[0] == "name" and target[1] in self.env:
+        held = self.value(target) if target[KIND] in {"name", "attr"} else None
+        if (
+            isinstance(held, Builtin)
+            and held.name in {"list", "set"}
+            and target[KIND] == "name"
+            and target[NAME_ID] in self.env
+        ):
             self.env[target[1]] = Builtin(held.name, (union([*held.args[:1], self.iterated(value)]),))
-            self._hold(target[1], value)
+            self._hold(target[NAME_ID], value)
             return
         self.misuse(value, "arithmetic", _at_of(statement[2]))
         self.misuse(held, "arithmetic", _at_of(target))
@@ -420,7 +569,7 @@ class Flow(Returning):
                 self.returned(value, statement)
             else:
                 self.returned_inside(value, statement)
-        elif statement[1] is not None and statement[1][0] in {"await", "dict", "list", "const", "fstr"}:
+        elif statement[1] is not None and statement[1][KIND] in {"await", "dict", "list", "const", "fstr"}:
             self._returned_result = True
         self._leave()
         self.alive = False
@@ -467,11 +616,11 @@ class Flow(Returning):
         self._loop(head, body, orelse, endless=False)
 
     def _assign_item(self, target: Node, item: Value | None) -> None:
-        if target[0] == "name":
+        if target[KIND] == "name":
             self.env[target[1]] = item
             if self.bound is not None:
-                self.bound.setdefault(target[1], []).append(item)
-        elif target[0] in {"tuple", "list"}:
+                self.bound.setdefault(target[NAME_ID], []).append(item)
+        elif target[KIND] in {"tuple", "list"}:
             self.unpack(target, item)
 
     def _loop(self, head: Any, body: tuple[Node, ...], orelse: tuple[Node, ...], *, endless: bool) -> None:
@@ -519,7 +668,7 @@ class Flow(Returning):
                 for env, pending in ends
             ):
                 at = self._awaits[site]
-                self.incidents[at, "twice"] = Incident("twice", site, at, "", name, True)
+                self.incidents[at, "twice"] = LossIncident("twice", site, at, "", name, True)
 
     def _round(self, head: Any, body: tuple[Node, ...]) -> tuple[list[State], list[State]]:
         """Walk once through a loop: the states at its `break`s, and those at the end of the round."""
@@ -555,13 +704,15 @@ class Flow(Returning):
                 entered = response_of(self.program, node) or entered
             if target is not None:
                 self._assign(target, entered) if not holds_promise(entered) else self._assign_item(target, entered)
-            if target is not None and target[0] == "name" and not is_async:
-                self.plainly_entered.add(target[1])
-            if node[0] == "call" and last_name(node[1]) in _EXPECTING_ERRORS:
-                expects_error = expects_error or last_name(node[1]) not in _EXPECTING_WARNINGS
+            if target is not None and target[KIND] == "name" and not is_async:
+                self.plainly_entered.add(target[NAME_ID])
+            if node[KIND] == "call" and last_name(node[CALL_FUNC]) in _EXPECTING_ERRORS:
+                expects_error = expects_error or last_name(node[CALL_FUNC]) not in _EXPECTING_WARNINGS
                 expected |= _expected_by(node)
-            if node[0] == "call" and last_name(node[1]) == "suppress":
-                masked = any(last_name(a) in {"Exception", "BaseException"} for a in node[2])
+            if node[KIND] == "call" and last_name(node[CALL_FUNC]) == "catch_warnings":
+                expected |= {"catch_warnings"}  # perhaps the mere call is on trial
+            if node[KIND] == "call" and last_name(node[CALL_FUNC]) == "suppress":
+                masked = any(last_name(a) in {"Exception", "BaseException"} for a in node[CALL_ARGS])
         if masked:
             self._masks.append(at[0])
         outside = self._expects_error, self._expected
@@ -589,7 +740,7 @@ class Flow(Returning):
         else:
             after = None
         states: list[State] = [(self.env, self.pending)] if self.alive else []
-        for _types, name, handler, _line in handlers:
+        for types, name, handler, _line in handlers:
             env = dict(before[0])
             if after is not None:
                 for key, value in after[0].items():
@@ -599,7 +750,9 @@ class Flow(Returning):
             self._restore((env, pending))
             if name is not None:
                 self.env[name] = None
+            self._tried.append((body, _catches_type_error(types)))
             self.block(handler)
+            self._tried.pop()
             if self.alive:
                 states.append((self.env, self.pending))
         if states:
@@ -624,8 +777,8 @@ class Flow(Returning):
 
     def s_del(self, statement: Node) -> None:
         for target in statement[1]:
-            if target[0] == "name":
-                self.keep(self.env.get(target[1]))  # whoever deletes a promise does not want it
+            if target[KIND] == "name":
+                self.keep(self.env.get(target[NAME_ID]))  # whoever deletes a promise does not want it
 
     def s_break(self, statement: Node) -> None:
         if self._loops:
@@ -657,8 +810,8 @@ class Flow(Returning):
         self._capture(index)  # a method of a class inside reads the variables around it too
         if function.owner is None and declares_scope(function.facts):
             for inner in function.body():
-                if inner[0] == "scope":
-                    self.env.update(dict.fromkeys(inner[1].split()))  # it may set them whenever it is called
+                if inner[KIND] == "scope":
+                    self.env.update(dict.fromkeys(inner[SCOPE_NAMES].split()))  # it may set them whenever it is called
 
     def s_class(self, statement: Node) -> None:
         saved = dict(self.env)
@@ -669,7 +822,7 @@ class Flow(Returning):
     def s_match(self, statement: Node) -> None:
         subject = statement[1]
         value = self.value(subject)
-        if subject[0] == "call":
+        if subject[KIND] == "call":
             self.misuse(value, "comparison", subject[4])
         else:
             self.keep(value)
@@ -680,7 +833,7 @@ class Flow(Returning):
             for capture in captures.split():
                 self.env[capture] = None
             if matched is not None:
-                for bound in ([name] if name else []) + ([subject[1]] if subject[0] == "name" else []):
+                for bound in ([name] if name else []) + ([subject[NAME_ID]] if subject[KIND] == "name" else []):
                     self._narrow_to_class(bound, matched)
             if guard is not None:
                 self.test(guard)
@@ -700,21 +853,24 @@ class Flow(Returning):
             status = self.exits[site] if site in self.exits else self._raised.get(site, 0)
             misuses = self.misuses.get(site, [])
             if (site.at, "returned") in self.incidents:
-                continue
+                if not (site.sure and site.promise == "coroutine" and any(m.kind in _USING for m in misuses)):
+                    continue
+                del self.incidents[site.at, "returned"]  # taken for its result before it is returned
             if site in self._known:
                 continue
             is_tested = bool(status & KEPT) and variable in self._may_be_none  # a test whether there is one at all
             is_iterated = site.promise == "generator" and status & KEPT
             broken = not is_iterated and any(
                 (m.kind in _PROVING and not (m.kind == "condition" and is_tested))
-                or (m.kind == "comparison" and m.text == WITH_A_CONSTANT)
-                or f"text:{m.text}" in LOOKING_INSIDE
-                or (m.kind == "argument" and m.text.endswith("is no awaitable"))
+                or (m.kind == "alternative" and not status & KEPT)
+                or m.how in _SHOWING_A_MISTAKE
                 for m in misuses
             )
             if site.promise == "future":
                 # It runs whether it is awaited or not; only a use that takes it for its result shows a mistake.
-                is_taken = any(m.kind == "argument" or m.text.startswith("`json.") for m in misuses)
+                is_taken = any(
+                    m.kind == "argument" or (m.taker is not None and m.taker.name.startswith("json.")) for m in misuses
+                )
                 tested = (status & WEAK or is_taken) and not isinstance(site.target, Function)
                 if not status & (AWAITED | KEPT) and (broken or tested):
                     self._never_awaited(site, variable, misuses, sure=not status & WEAK)
@@ -728,7 +884,7 @@ class Flow(Returning):
                 proven = broken or not status & WEAK
                 if site.promise != "coroutine" and not proven:
                     continue
-                in_dict = any(m.text == "a dict that is returned" for m in misuses)
+                in_dict = any(m.how == "returns it in a dict" for m in misuses)
                 detail = "" if proven or in_dict else "handed over"
                 self._never_awaited(site, variable, misuses, sure=proven, detail=detail)
             elif status & PENDING and status & AWAITED and not status & (KEPT | MAYBE):
@@ -740,7 +896,7 @@ class Flow(Returning):
         self.incident("never awaited", site, variable=variable, sure=sure, detail=detail)
         incident = self.incidents.get((site.at, "never awaited"))
         if incident is not None:
-            incident.more = self.program.reasons.of_misuses(site, misuses, variable)
+            incident.misuses = tuple(misuses)
 
     def _tell_once(self) -> None:
         """One promise is lost once, however many ways show it; the first of the kinds is the plainest."""
@@ -765,6 +921,44 @@ _STATEMENTS: dict[str, Any] = {
 }
 
 
+def _is_surely_lost(base: Value, value: Value | None) -> bool:
+    """Whether an object of an unknown library is given the coroutine of a function that is known."""
+    return (
+        isinstance(base, External)
+        and isinstance(value, Coroutine)
+        and value.site is not None
+        and value.site.sure
+        and isinstance(value.site.target, Function)
+    )
+
+
+def _has_promise_elsewhere(table: Table, key: Node) -> bool:
+    """Whether a dict holds a promise, and nothing yet under a constant key."""
+    return (
+        key[:2] == ("const", "str")
+        and len(key) == len(("const", "str", "text"))
+        and table.by_key.keys().isdisjoint(key[2:])
+        and any(map(is_promise, table.values))
+    )
+
+
+def _is_listed_map(node: Node) -> bool:
+    """`list(map(load, keys))`."""
+    _, _, arguments, *_ = node
+    return any(argument[:2] == ("call", ("name", "map")) for argument in arguments)
+
+
+def _is_literal(node: Node) -> bool:
+    """Whether a value is written out: `b""`, `[]`, and not `None`, which may stand for no promise."""
+    return (node[KIND] == "const" and node[CONST_TYPE] != "None") or node[KIND] in {
+        "fstr",
+        "list",
+        "dict",
+        "tuple",
+        "set",
+    }
+
+
 def _runs_a_loop(function: Function) -> bool:
     return any(call in _RUNNING or last_part(call) in _RUNNING for call in function.facts.calls)
 
@@ -777,7 +971,7 @@ def _is_made_by_plain_function(value: Value) -> bool:
 
 def _is_new_future(node: Node) -> bool:
     """Whether a call makes a future out of nothing: `loop.create_future()`, `asyncio.Future()`."""
-    return node[0] == "call" and not node[2] and callee_text(node[1]).endswith(_NEW_FUTURES)
+    return node[KIND] == "call" and not node[CALL_ARGS] and callee_text(node[CALL_FUNC]).endswith(_NEW_FUTURES)
 
 
 def _gives_what_is_awaited(target: object) -> bool:
@@ -795,20 +989,20 @@ def _is_lost_when_dropped(site: Site) -> bool:
 def _is_broad(types: Node | None) -> bool:
     if types is None:
         return True
-    nodes = types[1] if types[0] == "tuple" else (types,)
+    nodes = types[ITEMS] if types[KIND] == "tuple" else (types,)
     return any(last_name(n) in {"Exception", "BaseException"} for n in nodes)
 
 
 def _catches_type_error(types: Node | None) -> bool:
     """Whether a handler names the error that an async operation raises for what it has no use for."""
-    nodes = () if types is None else types[1] if types[0] == "tuple" else (types,)
+    nodes = () if types is None else types[ITEMS] if types[KIND] == "tuple" else (types,)
     return any(last_name(n) in {"TypeError", "AttributeError"} for n in nodes)
 
 
 def _expected_around(body: tuple[Node, ...]) -> frozenset[str]:
     """The errors that a test expects of the functions inside it, which it defines before."""
-    calls = (item[0] for node in of_kind(body, "with") for item in node[2])
-    expecting = [call for call in calls if call[0] == "call" and last_name(call[1]) in _EXPECTING_ERRORS]
+    calls = (item[0] for node in of_kind(body, "with") for item in node[WITH_ITEMS])
+    expecting = [call for call in calls if call[KIND] == "call" and last_name(call[CALL_FUNC]) in _EXPECTING_ERRORS]
     return frozenset().union(*map(_expected_by, expecting))
 
 
@@ -818,17 +1012,17 @@ def _expected_by(node: Node) -> frozenset[str]:
     return frozenset(
         last_name(part)
         for exception in expected
-        for part in (exception[1] if exception[0] == "tuple" else (exception,))
+        for part in (exception[ITEMS] if exception[KIND] == "tuple" else (exception,))
     )
 
 
 def _calls_a_result(node: Node) -> bool:
     """Whether it is `make(…)(…)`: two calls, of which the first is plain."""
-    return bool(node[0] == "call" and node[1][0] == "call")
+    return bool(node[KIND] == "call" and node[CALL_FUNC][KIND] == "call")
 
 
 def _reraises(body: tuple[Node, ...]) -> bool:
-    return any(statement[0] == "raise" for statement in body)
+    return any(statement[KIND] == "raise" for statement in body)
 
 
 def _line_of(node: Node | None) -> int:

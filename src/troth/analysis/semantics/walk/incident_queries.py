@@ -6,17 +6,18 @@ import re
 from typing import TYPE_CHECKING
 
 from troth.analysis.facts.model import body_of, speaks_of
-from troth.analysis.semantics.incident import Incident, Site
+from troth.analysis.facts.names import callee_text
+from troth.analysis.semantics.incident import LossIncident, Site
 from troth.analysis.semantics.infer.never_awaitable import mentions_awaitable, never_awaitable
-from troth.analysis.semantics.values import Awaitable, Coroutine
+from troth.analysis.semantics.symbols import Class, Function
+from troth.analysis.semantics.values import Awaitable, Coroutine, Instance, Value
 from troth.analysis.semantics.walk.attribute_uses import collect_uses
 from troth.analysis.semantics.walk.coroutine_sinks import looks_like_keeper
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from troth.analysis.semantics.program import Program
-    from troth.analysis.semantics.symbols import Class, Function
+    from troth.analysis.semantics.walk.walking import Walking
 
 __all__ = [
     "incidents_by_siblings",
@@ -29,7 +30,7 @@ __all__ = [
 _AWAITABLES = ("Awaitable", "Coro", "Future", "Task")  # and `Coro`, as many call the type for themselves
 
 
-def incidents_of(program: Program, *kinds: str) -> Iterator[Incident]:
+def incidents_of(program: Walking, *kinds: str) -> Iterator[LossIncident]:
     """The incidents of these kinds."""
     for incident in program.incidents():
         if (
@@ -40,7 +41,7 @@ def incidents_of(program: Program, *kinds: str) -> Iterator[Incident]:
             yield incident
 
 
-def _is_of_several_classes(program: Program, site: Site) -> bool:
+def _is_of_several_classes(program: Walking, site: Site) -> bool:
     """Whether a plain function calls an attribute whose class the file asks for: `isinstance(self.stack, …)`.
 
     One of its classes is the plain one, which a function that cannot await is more likely to mean.
@@ -52,14 +53,14 @@ def _is_of_several_classes(program: Program, site: Site) -> bool:
     return re.search(rf"\bisinstance\(\s*{re.escape(receiver)}\s*,", text) is not None
 
 
-def incidents_by_siblings(program: Program) -> Iterator[Incident]:
+def incidents_by_siblings(program: Walking) -> Iterator[LossIncident]:
     """The incidents of which only other sites of the same callee speak."""
     for incident in program.incidents():
         if incident.site.by_siblings:
             yield incident
 
 
-def lost_by_decorators(program: Program) -> Iterator[tuple[Function, Function]]:
+def lost_by_decorators(program: Walking) -> Iterator[tuple[Function, Function]]:
     """The async functions of the last walk whose decorator drops their coroutine, with that decorator."""
     for path in program.walked_files:
         module = program.module(path)
@@ -72,15 +73,19 @@ def lost_by_decorators(program: Program) -> Iterator[tuple[Function, Function]]:
                 yield function, decorator
 
 
-def returned_on_purpose(program: Program, incident: Incident) -> str:
+def returned_on_purpose(program: Walking, incident: LossIncident) -> str:
     """Whether an async function means to return a coroutine: "on purpose", "perhaps", or "" for surely not."""
     function = incident.site.function
     returns = function.facts.returns
     if incident.site.is_query:
         return ""  # told of only where the annotation says otherwise
+    if incident.site.sure and incident.site.callee == f"super().{function.name}":
+        return ""  # who calls the override gets what the base's method promises, once awaited
     if returns is not None:
         declared = program.types.annotated(returns, function.module, function.parent, function.owner)
         if never_awaitable(declared, program):
+            return ""
+        if _is_result_of(program, incident.site, declared):
             return ""
         if isinstance(declared, Coroutine | Awaitable) or mentions_awaitable(returns, _AWAITABLES):
             return "on purpose"
@@ -92,7 +97,21 @@ def returned_on_purpose(program: Program, incident: Incident) -> str:
     return "perhaps"
 
 
-def stored_incidents(program: Program) -> Iterator[Incident]:
+def _is_result_of(program: Walking, site: Site, declared: Value | None) -> bool:
+    """Whether both functions are declared to give objects of one class of the project, whatever it is called.
+
+    `async def start(self) -> Task: return self.change(1)`, where `change` gives a `Task` too: a row of a table.
+    """
+    target = site.target
+    if not isinstance(target, Function) or not target.is_async or target.facts.returns is None:
+        return False
+    if not isinstance(declared, Instance) or not isinstance(declared.cls, Class):
+        return False
+    given = program.types.annotated(target.facts.returns, target.module, target.parent, target.owner)
+    return isinstance(given, Instance) and given.cls is declared.cls
+
+
+def stored_incidents(program: Walking) -> Iterator[LossIncident]:
     """Coroutines set as attributes that the class never awaits nor gives away."""
     for function in sorted(program.walked, key=lambda f: (f.module.path, f.index)):
         for target, value in program.summary(function).stored:
@@ -101,11 +120,27 @@ def stored_incidents(program: Program) -> Iterator[Incident]:
                 if owner is None:
                     continue
                 proven = never_awaitable(program.classes.declared(owner, target[2]), program)
-                if proven or _is_lost(program, owner, target[2], in_async=function.is_async):
-                    yield Incident("stored", value.site, value.site.at, "", f"self.{target[2]}", sure=proven)
+                if (
+                    proven
+                    or _is_lost(program, owner, target[2], in_async=function.is_async)
+                    or _is_result_elsewhere(owner, target[2], value.site.callee)
+                ):
+                    yield LossIncident("stored", value.site, value.site.at, "", f"self.{target[2]}", sure=proven)
 
 
-def _is_lost(program: Program, cls: Class, name: str, *, in_async: bool) -> bool:
+def _is_result_elsewhere(cls: Class, name: str, callee: str) -> bool:
+    """Whether another method sets the attribute to what awaiting the same call gives: here the `await` is missing."""
+    return any(
+        attribute == name
+        and value is not None
+        and value[0] == "await"
+        and value[1][0] == "call"
+        and callee_text(value[1][1]) == callee
+        for attribute, _, _, value in cls.facts.self_attributes
+    )
+
+
+def _is_lost(program: Walking, cls: Class, name: str, *, in_async: bool) -> bool:
     uses: set[str] = set()
     for module in {c.module for c in (cls, *program.classes.children(cls))}:
         for f in module.facts.functions:

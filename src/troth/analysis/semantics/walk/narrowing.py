@@ -5,18 +5,34 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from troth.analysis.facts.names import dotted, last_name
-from troth.analysis.semantics.incident import MAYBE, PENDING
+from troth.analysis.facts.fields import (
+    BODY,
+    CALL_ARGS,
+    CALL_FUNC,
+    COMPARE_LEFT,
+    COMPARE_OPS,
+    COMPARE_OTHERS,
+    CONST_VALUE,
+    ITEMS,
+    KIND,
+    NAME_ID,
+    ORELSE,
+    TEST,
+    VALUE,
+)
+from troth.analysis.facts.names import callee_text, dotted, last_name
+from troth.analysis.facts.nodes import words_of
+from troth.analysis.semantics.incident import MAYBE, PENDING, Taker
 from troth.analysis.semantics.infer.awaitables_in_value import (
     holds_promise,
     is_promise,
     promises,
 )
-from troth.analysis.semantics.infer.call_results import callee_text
-from troth.analysis.semantics.infer.color_checks import ASKS_FOR_FUNCTION
 from troth.analysis.semantics.infer.evaluator import _at_of
+from troth.analysis.semantics.resolve.color_checks import ASKS_FOR_FUNCTION, asks_for_color
 from troth.analysis.semantics.symbols import Class
 from troth.analysis.semantics.values import (
+    OF_CLASS,
     Builtin,
     CallableType,
     ClassObject,
@@ -54,35 +70,42 @@ class Narrowing(Ledger):
         """What is known on the branch where `test` came out as `truth`."""
         kind = test[0]
         if kind == "not":
-            self.narrow(test[1], truth=not truth)
+            self.narrow(test[VALUE], truth=not truth)
         elif kind == "and" and truth:
-            for part in test[1]:
+            for part in test[ITEMS]:
                 self.narrow(part, truth=True)
         elif kind == "or" and not truth:
-            for part in test[1]:
+            for part in test[ITEMS]:
                 self.narrow(part, truth=False)
-        elif kind == "or" and len({_asked_of(part) for part in test[1]}) == 1 and _asked_of(test[1][0]):
-            self.narrow(test[1][0], truth=True)  # in two ways, of one and the same
-        elif kind == "call" and test[1] == ("name", "isinstance") and len(test[2]) == 2:
-            self._narrow_by_class(test[2][0], test[2][1], truth=truth)
-        elif kind == "call" and len(test[2]) == 1 and last_name(test[1]) in ASKS_FOR_FUNCTION:
+        elif kind == "or" and len({_asked_of(part) for part in test[ITEMS]}) == 1 and _asked_of(test[ITEMS][0]):
+            self.narrow(test[ITEMS][0], truth=True)  # in two ways, of one and the same
+        elif kind == "call" and test[CALL_FUNC] == ("name", "isinstance") and len(test[CALL_ARGS]) == 2:
+            self._narrow_by_class(test[CALL_ARGS][0], test[CALL_ARGS][1], truth=truth)
+        elif kind == "call" and len(test[CALL_ARGS]) == 1 and last_name(test[CALL_FUNC]) in ASKS_FOR_FUNCTION:
             if truth:
-                self._narrow_to_async(test[2][0])
+                self._narrow_to_async(test[CALL_ARGS][0])
             else:
-                self._narrow_to_other(test[2][0])
-        elif kind == "call" and truth and len(test[2]) == 1 and last_name(test[1]) in _ASKS_FOR_OTHERS:
-            self._narrow_to_other(test[2][0])
-        elif kind == "compare" and len(test[2]) == 1 and test[3][0] == ("const", "None") and test[1][0] == "name":
-            is_none = (test[2][0] in {"is", "=="}) == truth
-            self._narrow_none(test[1][1], is_none=is_none)
+                self._narrow_to_other(test[CALL_ARGS][0])
+        elif kind == "call" and truth and len(test[CALL_ARGS]) == 1 and last_name(test[CALL_FUNC]) in _ASKS_FOR_OTHERS:
+            self._narrow_to_other(test[CALL_ARGS][0])
+        elif (
+            kind == "compare"
+            and len(test[COMPARE_OPS]) == 1
+            and test[COMPARE_OTHERS][0] == ("const", "None")
+            and test[COMPARE_LEFT][KIND] == "name"
+        ):
+            is_none = (test[COMPARE_OPS][0] in {"is", "=="}) == truth
+            self._narrow_none(test[COMPARE_LEFT][NAME_ID], is_none=is_none)
         elif kind in {"name", "walrus"}:
             self._narrow_none(test[1], is_none=not truth)
 
     def on_ifexp(self, node: Node) -> Value | None:
-        self.test(node[1])
-        if _asks_for_color(node[1]):
-            return union([self._arm(node[1], node[2], truth=True), self._arm(node[1], node[3], truth=False)])
-        return union([self._where(node[1], node[2]), self.value(node[3])])
+        self.test(node[TEST])
+        if _asks_for_color(node[TEST]):
+            return union(
+                [self._arm(node[TEST], node[BODY], truth=True), self._arm(node[TEST], node[ORELSE], truth=False)]
+            )
+        return union([self._where(node[TEST], node[BODY]), self.value(node[ORELSE])])
 
     def _arm(self, test: Node, node: Node, *, truth: bool) -> Value | None:
         """What `node` is where it was asked whether calling something gives a coroutine."""
@@ -92,8 +115,24 @@ class Narrowing(Ledger):
         self.env = outside
         return value
 
+    def on_or(self, node: Node) -> Value | None:
+        self._leave_to_run_time(node[ITEMS])
+        return super().on_or(node)
+
+    def _leave_to_run_time(self, parts: tuple[Node, ...]) -> None:
+        """`not work or not iscoroutine(work)`: what a variable holds is asked in the same condition."""
+        for part in parts:
+            asked = part[VALUE] if part[KIND] == "not" else part
+            if asked[KIND] != "call" or not asks_for_color(last_name(asked[CALL_FUNC])) or len(asked[CALL_ARGS]) != 1:
+                continue
+            key = dotted(asked[CALL_ARGS][0])
+            if key and holds_promise(self.env.get(key)):
+                self.keep(self.env[key])
+                self._learn(key, None)
+
     def on_and(self, node: Node) -> Value | None:
-        *tests, last = node[1]
+        self._leave_to_run_time(node[ITEMS])
+        *tests, last = node[ITEMS]
         for index, part in enumerate(tests):
             if index and _asks_for_class(tests[index - 1]):
                 self._where(tests[index - 1], ("not", part))
@@ -103,7 +142,7 @@ class Narrowing(Ledger):
 
     def _where(self, test: Node, node: Node) -> Value | None:
         """What `node` is where `test` holds, as far as that asks for a class."""
-        tests = [t for t in (test[1] if test[0] == "and" else (test,)) if _asks_for_class(t)]
+        tests = [t for t in (test[ITEMS] if test[KIND] == "and" else (test,)) if _asks_for_class(t)]
         if not tests:
             return self.value(node)
         outside, self.env = self.env, dict(self.env)
@@ -120,6 +159,8 @@ class Narrowing(Ledger):
     def _narrow_by_class(self, node: Node, classes: Node, *, truth: bool) -> None:
         key = dotted(node)
         if not key:
+            if truth and node[KIND] == "call":
+                self._asks_for_result(self.value(node), classes, node)
             return
         value = self.value(node)
         if type(value) is Coroutine and value.site is not None and not value.site.sure:
@@ -131,29 +172,34 @@ class Narrowing(Ledger):
             self._narrow_to_class(key, classes)
             return
         if holds_promise(value):
-            nodes = classes[1] if classes[0] == "tuple" else (classes,)
+            nodes = classes[ITEMS] if classes[KIND] == "tuple" else (classes,)
             if any(last_name(n) in _AWAITABLE_TYPES for n in nodes):
                 self.known(value)
                 self._learn(key, union([m for m in members_of(value) if not is_promise(m)]))
         elif isinstance(value, Union):
-            excluded = [self.value(n) for n in (classes[1] if classes[0] == "tuple" else (classes,))]
+            excluded = [self.value(n) for n in (classes[ITEMS] if classes[KIND] == "tuple" else (classes,))]
             remaining = [m for m in value.members if not any(self._is_of(m, cls) for cls in excluded)]
             if remaining and len(remaining) < len(value.members):
                 self._learn(key, union(remaining))
 
     def _asks_for_result(self, value: Value | None, classes: Node, node: Node) -> None:
         """`isinstance(rows, list)` of what is surely a coroutine: its result was meant."""
-        nodes = classes[1] if classes[0] == "tuple" else (classes,)
+        nodes = classes[ITEMS] if classes[KIND] == "tuple" else (classes,)
         if type(value) is not Coroutine or value.site is None or self.pending.get(value.site, 0) & MAYBE:
             return  # on another path it may well be what is asked for
-        if not any(last_name(n) in _AWAITABLE_TYPES for n in nodes):
+        if not any(last_name(n) in _AWAITABLE_TYPES or self._may_be_awaitable(n) for n in nodes):
             class_names = " or ".join(f"`{last_name(n)}`" for n in nodes if last_name(n))
-            self.misuse(
-                value,
-                "argument",
-                _at_of(node),
-                f"`isinstance`, and {class_names or 'what it asks for'} is no awaitable",
-            )
+            words = f"`isinstance`, and {class_names or 'what it asks for'} is no awaitable"
+            self.misuse(value, "argument", _at_of(node), taker=Taker(words, "wants no awaitable", "isinstance"))
+
+    def _may_be_awaitable(self, node: Node) -> bool:
+        """Whether a class of the project, which `isinstance` asks for, has an `__await__`, or may inherit one."""
+        value = self.value(node)
+        if not isinstance(value, ClassObject) or not isinstance(value.cls, Class):
+            return False
+        ancestors = [cls for cls in self.program.classes.order(value.cls) if isinstance(cls, Class)]
+        named = {word for cls in ancestors for base in cls.facts.bases for word in words_of(base)}
+        return not named.isdisjoint(_AWAITABLE_TYPES) or self.program.classes.has(value.cls, "__await__") is True
 
     def _is_of(self, value: Value | None, cls: Value | None) -> bool:
         if isinstance(cls, FunctionValue):
@@ -194,12 +240,12 @@ class Narrowing(Ledger):
             del self.env[key]
 
     def _narrow_to_class(self, name: str, classes: Node) -> None:
-        nodes = classes[1] if classes[0] == "tuple" else (classes,)
+        nodes = classes[ITEMS] if classes[KIND] == "tuple" else (classes,)
         instances: list[Value | None] = []
         for node in nodes:
             value = self.value(node)
             if isinstance(value, ClassObject):
-                why = (f"`isinstance` says so for `{name}`", self.module.path, self.inside.facts.at[0])
+                why = (f"`{name}` is {OF_CLASS} (checked with `isinstance`)", self.module.path, self.inside.facts.at[0])
                 instances.append(self.program.types.instance(value.cls, (), why))
             elif isinstance(value, FunctionValue) and value.function.qualname.startswith("builtins."):
                 instances.append(Builtin(value.function.name))
@@ -233,33 +279,38 @@ class Narrowing(Ledger):
 
 def asks_for_mode(test: Node) -> bool:
     """Whether a condition is `is_sync()`, `self.is_async`, `not use_async` or `mode == "async"`."""
-    if test[0] == "not":
-        return asks_for_mode(test[1])
-    if test[0] in {"and", "or"}:
-        return any(map(asks_for_mode, test[1]))
-    if test[0] == "compare" and len(test[2]) == 1:
-        compared = test[3][0]
-        return compared[:2] == ("const", "str") and len(compared) == 3 and compared[2] in {"sync", "async"}
-    return _MODE.search(last_name(test[1] if test[0] == "call" else test)) is not None
+    if test[KIND] == "not":
+        return asks_for_mode(test[VALUE])
+    if test[KIND] in {"and", "or"}:
+        return any(map(asks_for_mode, test[ITEMS]))
+    if test[KIND] == "compare" and len(test[COMPARE_OPS]) == 1:
+        compared = test[COMPARE_OTHERS][0]
+        return compared[:2] == ("const", "str") and len(compared) == 3 and compared[CONST_VALUE] in {"sync", "async"}
+    return _MODE.search(last_name(test[CALL_FUNC] if test[KIND] == "call" else test)) is not None
 
 
 def asks_for_method(test: Node) -> bool:
     """Whether a condition is `iscoroutinefunction(self.start)`."""
-    return test[0] == "call" and last_name(test[1]) in ASKS_FOR_FUNCTION and bool(test[2]) and test[2][0][0] == "attr"
+    return (
+        test[KIND] == "call"
+        and last_name(test[CALL_FUNC]) in ASKS_FOR_FUNCTION
+        and bool(test[CALL_ARGS])
+        and test[CALL_ARGS][0][KIND] == "attr"
+    )
 
 
 def _asked_of(test: Node) -> str:
     """`callback` in `iscoroutinefunction(callback)` and in `iscoroutinefunction(callback.__call__)`; else nothing."""
-    is_asked = test[0] == "call" and len(test[2]) == 1 and last_name(test[1]) in ASKS_FOR_FUNCTION
+    is_asked = test[KIND] == "call" and len(test[CALL_ARGS]) == 1 and last_name(test[CALL_FUNC]) in ASKS_FOR_FUNCTION
     return dotted(test[2][0]).removesuffix(".__call__") if is_asked else ""
 
 
 def _asks_for_color(test: Node) -> bool:
     """Whether a condition is `iscoroutinefunction(self.predict)`, or that it is not."""
-    test = test[1] if test[0] == "not" else test
-    return test[0] == "call" and last_name(test[1]) in ASKS_FOR_FUNCTION
+    test = test[VALUE] if test[KIND] == "not" else test
+    return test[KIND] == "call" and last_name(test[CALL_FUNC]) in ASKS_FOR_FUNCTION
 
 
 def _asks_for_class(test: Node) -> bool:
     """Whether a condition is `isinstance(x, Store)`."""
-    return test[0] == "call" and test[1] == ("name", "isinstance") and len(test[2]) == 2
+    return test[KIND] == "call" and test[CALL_FUNC] == ("name", "isinstance") and len(test[CALL_ARGS]) == 2

@@ -2,9 +2,10 @@
 
 A walk costs as much as reading the function did, and most sync functions call nothing that is async anywhere. So a
 function is walked if it is `async def`, if the last name of something it calls may make an awaitable, if nobody can
-tell by a name what it calls (a parameter, a variable, what a table holds), or if it enters or loops over something that
-only `async with` or `async for` takes. Which of these calls really makes an awaitable is for the walk to find out: this
-filter may choose too many functions, and never too few.
+tell by a name what it calls (a parameter, a variable, what a table holds), if it calls `map` in a file that hands over
+something of such a name, or if it enters or loops over something that only `async with` or `async for` takes. Which of
+these calls really makes an awaitable is for the walk to find out: this filter may choose too many functions, and never
+too few.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from troth.analysis.semantics.walk.async_only_objects import Entering
 if TYPE_CHECKING:
     from collections.abc import Mapping, MutableSet
 
-    from troth.analysis.semantics.program import Program
+    from troth.analysis.semantics.infer.inference import Inference
     from troth.analysis.semantics.symbols import Function
 
 __all__ = ["Prefilter"]
@@ -31,7 +32,7 @@ _BUILTINS = frozenset(dir(builtins)) - {"anext"}
 class Prefilter:
     """Names that may make awaitables, and the functions that use one of them."""
 
-    def __init__(self, program: Program, sets: Mapping[str, frozenset[str]]) -> None:
+    def __init__(self, program: Inference, sets: Mapping[str, frozenset[str]]) -> None:
         """`sets` are what `prefilter_names` collected, here or in an earlier run."""
         reads = program.reads
         self.sets = sets
@@ -48,6 +49,7 @@ class Prefilter:
             bool(facts.flags & ASYNC)
             or any(self._may_make_awaitable(function, callee) for callee in facts.calls)
             or self._entering.may_be_taken_by(function)
+            or ("map" in facts.calls and any(name in self.names for name in function.module.facts.mentions))
         )
 
     def _may_make_awaitable(self, function: Function, callee: str) -> bool:

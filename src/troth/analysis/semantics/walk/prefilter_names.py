@@ -8,20 +8,21 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from troth.analysis.facts.model import FileFacts, without_places
-from troth.analysis.facts.names import decorator_name
+from troth.analysis.facts.fields import ATTR_NAME, BODY, ITEMS, KIND, NAME_ID, ORELSE
+from troth.analysis.facts.model import PARAM_NAME, FileFacts, without_places
+from troth.analysis.facts.names import decorator_name, other_name_of
 from troth.analysis.facts.nodes import words_of
-from troth.analysis.semantics.infer.color_checks import ASKS_FOR_FUNCTION
 from troth.analysis.semantics.infer.function_results import TO_COROUTINE
 from troth.analysis.semantics.resolve import library
+from troth.analysis.semantics.resolve.color_checks import ASKS_FOR_FUNCTION
 from troth.analysis.semantics.walk.async_only_objects import held_in, is_only_async, makers_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from troth.analysis.facts.model import ClassFacts, FunctionFacts, Node
-    from troth.analysis.incremental.saved_tables import Tables
-    from troth.analysis.semantics.program import Program
+    from troth.analysis.incremental.saved_tables import SavedTables
+    from troth.analysis.semantics.infer.inference import Inference
     from troth.analysis.semantics.symbols import Module
 
 __all__ = ["collected", "restored"]
@@ -43,7 +44,7 @@ _ALWAYS = frozenset(
 )
 
 
-def collected(program: Program, modules: Sequence[Module]) -> dict[str, frozenset[str]]:
+def collected(program: Inference, modules: Sequence[Module]) -> dict[str, frozenset[str]]:
     """The names of all files: of what may make awaitables, and of what only `async with` or `async for` takes."""
     own = program.counts.async_names()
     given: set[str] = set(_ALWAYS | ASKS_FOR_FUNCTION)
@@ -80,7 +81,7 @@ def collected(program: Program, modules: Sequence[Module]) -> dict[str, frozense
     }
 
 
-def restored(program: Program, tables: Tables) -> dict[str, frozenset[str]] | None:
+def restored(program: Inference, tables: SavedTables) -> dict[str, frozenset[str]] | None:
     """What `collected` would find, from what it found in the last run; None where only a look at all files can tell.
 
     That is so when a file no longer says what many others may say as well, or says something from which more follows:
@@ -113,7 +114,7 @@ def restored(program: Program, tables: Tables) -> dict[str, frozenset[str]] | No
 _MANY_GONE = 6  # names; then a look at all files takes less time than asking for each
 
 
-def _is_settled(program: Program, tables: Tables, gone: Collection[str], sets: Mapping[str, set[str]]) -> bool:
+def _is_settled(program: Inference, tables: SavedTables, gone: Collection[str], sets: Mapping[str, set[str]]) -> bool:
     """Take names out of the sets that nobody says any more; False where only a look at all files can tell."""
     if len(gone) > _MANY_GONE or not sets["given"].isdisjoint(gone):
         return False
@@ -152,7 +153,7 @@ def _hints(file: FileFacts | None, slots: Collection[str], makers: Collection[st
         [
             (name, without_places(value))
             for name, _, value in file.variables
-            if value is not None and value[0] in _TELLING
+            if value is not None and value[KIND] in _TELLING
         ],
         sorted(file.classes[f.owner].name for f in file.functions if _is_async_call(f)),
         sorted({*_renamed(file)}),
@@ -193,7 +194,7 @@ def _async_types(modules: Sequence[Module]) -> frozenset[str]:
     words = {"Awaitable", "Coroutine"}
     for module in modules:
         for name, _, value in module.facts.variables if _knows(module.facts, words) else ():
-            if value is not None and value[0] in {"index", "binop"} and _mentions_any(value, words):
+            if value is not None and value[KIND] in {"index", "binop"} and _mentions_any(value, words):
                 words.add(name)
         for f in module.facts.functions:
             if _is_async_call(f):
@@ -217,8 +218,8 @@ def _set_attributes(file: FileFacts, c: ClassFacts) -> Iterator[tuple[str, Node]
     """The attributes that methods set, with their annotation or that of the parameter they are set to."""
     for name, index, annotation, value in c.self_attributes:
         declared = annotation
-        if declared is None and value is not None and value[0] == "name":
-            declared = next((p[1] for p in file.functions[index].params if p[0] == value[1]), None)
+        if declared is None and value is not None and value[KIND] == "name":
+            declared = next((p[1] for p in file.functions[index].params if p[0] == value[NAME_ID]), None)
         if declared is not None:
             yield name, declared
 
@@ -226,16 +227,20 @@ def _set_attributes(file: FileFacts, c: ClassFacts) -> Iterator[tuple[str, Node]
 def _renamed(file: FileFacts) -> Iterator[tuple[str, str]]:
     """What objects have under a name of their own, with the name it is called by: `self._send = self._send_remote`.
 
-    What a parameter holds is another thing for whoever makes the object.
+    What a parameter holds is another thing for whoever makes the object. The body of a class may do so, too.
     """
     for c in file.classes:
+        for second_name, behind in c.values:
+            method = other_name_of(behind)
+            if method:
+                yield second_name, method
         for attribute, index, _, value in c.self_attributes:
             for name in () if value is None else _named(value):
                 if name != attribute and (value != ("name", name) or not _has_param(file.functions[index], name)):
                     yield attribute, name
 
 
-def _is_renamed(program: Program, name: str) -> bool:
+def _is_renamed(program: Inference, name: str) -> bool:
     """Whether a variable or an object has what is called so under another name."""
     files = (program.module(path)._facts for path in program.index.files_mentioning([name]))
     return any(
@@ -246,18 +251,18 @@ def _is_renamed(program: Program, name: str) -> bool:
 
 
 def _has_param(f: FunctionFacts, name: str) -> bool:
-    return any(param[0] == name for param in f.params)
+    return any(param[PARAM_NAME] == name for param in f.params)
 
 
 def _named(value: Node) -> tuple[str, ...]:
     """The last names of what an expression stands for, on whichever of its branches."""
     kind = value[0]
     if kind == "name":
-        return (value[1],)
+        return (value[NAME_ID],)
     if kind == "attr":
-        return (value[2],)
-    branches = (value[2], value[3]) if kind == "ifexp" else value[1] if kind == "or" else ()
-    return tuple(branch[1 if branch[0] == "name" else 2] for branch in branches if branch[0] in {"name", "attr"})
+        return (value[ATTR_NAME],)
+    branches = (value[BODY], value[ORELSE]) if kind == "ifexp" else value[ITEMS] if kind == "or" else ()
+    return tuple(branch[1 if branch[KIND] == "name" else 2] for branch in branches if branch[KIND] in {"name", "attr"})
 
 
 def _knows(file: FileFacts, words: Collection[str]) -> bool:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.fields import CALL_FUNC, ITEMS, KIND
 from troth.analysis.facts.names import last_name
-from troth.analysis.semantics.incident import AWAITED, PENDING, Site
+from troth.analysis.semantics.incident import AWAITED, PENDING, Site, Taker
 from troth.analysis.semantics.infer.awaitables_in_value import (
     has_dict,
     holds_promise,
@@ -23,13 +24,17 @@ from troth.analysis.semantics.values import (
     Coroutine,
     Instance,
     Nothing,
+    Table,
     TupleOf,
+    Union,
     Value,
     members_of,
 )
 from troth.analysis.semantics.walk.sync_use_of_async import PlainUse
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from troth.analysis.facts.model import Node
 
 __all__ = ["Returning"]
@@ -48,12 +53,18 @@ class Returning(PlainUse):
     def returned(self, value: Value, statement: Node) -> None:
         """An async function returns that."""
         members = [m for m in members_of(value) if not isinstance(m, Nothing)]
-        if statement[1][0] in {"await", "const", "fstr", "compare", "not"} or (
+        if statement[1][KIND] in {"await", "const", "fstr", "compare", "not"} or (
             members and all(isinstance(m, Builtin) for m in members)
         ):
             self._returned_result = True
-        arms = statement[1][1] if statement[1][0] == "or" else statement[1][2:4] if statement[1][0] == "ifexp" else ()
-        if any(arm[0] in {"await", "const", "dict", "list", "fstr"} and arm != ("const", "None") for arm in arms):
+        arms = (
+            statement[1][ITEMS]
+            if statement[1][KIND] == "or"
+            else statement[1][2:4]
+            if statement[1][KIND] == "ifexp"
+            else ()
+        )
+        if any(arm[KIND] in {"await", "const", "dict", "list", "fstr"} and arm != ("const", "None") for arm in arms):
             self._returned_result = True
         promised = [m for m in members if isinstance(m, Coroutine) or is_future(m)]
         if not promised:
@@ -61,7 +72,7 @@ class Returning(PlainUse):
             return
         for member in promised:
             site: Site | None = member.site  # type: ignore[union-attr]
-            is_arm = statement[1][0] in {"ifexp", "or", "and"}
+            is_arm = statement[1][KIND] in {"ifexp", "or", "and"}
             if site is None or (len(promised) < len(members) and site not in self.pending and not is_arm):
                 continue  # a call that may give either
             if site.is_query and member is not None and self._is_declared_otherwise(member):
@@ -100,16 +111,18 @@ class Returning(PlainUse):
             return
         members = [m for m in members_of(value) if not isinstance(m, Nothing)]
         if type(value) is Coroutine and self._is_taken_for_result(value):
-            self.incident("returned", value.site, sure=True)  # type: ignore[arg-type]
-        if any(map(is_promise, members)) or self._is_made_for_caller(value):
+            site = value.site
+            assert site is not None
+            self.incident("returned", site, variable=self.variables.get(site, ""), sure=True)
+        if any(map(is_promise, members)) or self._is_made_for_caller(value) or self._is_left_open(members):
             self.keep(value)
-        elif self._declared_otherwise():
+        elif self._declared_otherwise() or (self.inside.is_async and any(map(_is_result_on_another_path, members))):
             for promise in promises(value):
                 self.misuse(promise, "returned inside", statement[2])
         elif any(has_dict(m) for m in members):
-            self.hand_over(value, "a dict that is returned", statement[2])
+            self.hand_over(value, Taker("a dict that is returned", "returns it in a dict"), statement[2])
         elif self.inside.is_async and (any(is_mixed(m) for m in members) or self._promises_results()):
-            self.hand_over(value, "a collection that is returned", statement[2])
+            self.hand_over(value, Taker("a collection that is returned", "returns it"), statement[2])
         else:
             self.keep(value)
 
@@ -122,7 +135,7 @@ class Returning(PlainUse):
             and not self.inside.is_generator
             and site is not None
             and site.sure
-            and site not in self.pending
+            and self.pending.get(site, PENDING) == PENDING
             and (
                 self._is_route()
                 or (
@@ -138,7 +151,7 @@ class Returning(PlainUse):
     def _is_route(self) -> bool:
         """Whether FastAPI calls the function in a thread, and answers with what it returns."""
         decorators = self.inside.facts.decorators
-        if len(decorators) != 1 or decorators[0][0] != "call" or last_name(decorators[0][1]) not in _ROUTES:
+        if len(decorators) != 1 or decorators[0][KIND] != "call" or last_name(decorators[0][CALL_FUNC]) not in _ROUTES:
             return False
         names = names_of(self.program.effects.decorator(self.inside, decorators[0]))
         return any(name.startswith("fastapi.") for name in names)
@@ -162,13 +175,31 @@ class Returning(PlainUse):
         returns = self.inside.facts.returns
         return returns is not None and not mentions_awaitable(returns)
 
-    def _declared_otherwise(self) -> bool:
-        """Whether the annotation of the result says what its items are, and that they are no promises."""
+    def _is_left_open(self, members: Iterable[Value | None]) -> bool:
+        """`-> list[tuple[str, Any]]` over pairs of a key and a promise: the second of them is meant to be anything."""
+        declared = [pair for member in self._declared() for pair in _tuples_in(member)]
+        places = {
+            place
+            for member in members
+            for pair in _tuples_in(member)
+            for place, item in enumerate(pair)
+            if is_promise(item)
+        }
+        return bool(declared and places) and all(
+            place < len(pair) and pair[place] is None for pair in declared for place in places
+        )
+
+    def _declared(self) -> list[Value | None]:
+        """What the annotation of the result says that comes back, but for None."""
         returns = self.inside.facts.returns
         if returns is None:
-            return False
+            return []
         declared = self.program.types.annotated(returns, self.module, self.inside.parent, self.inside.owner)
-        members = [m for m in members_of(declared) if not isinstance(m, Nothing)]
+        return [m for m in members_of(declared) if not isinstance(m, Nothing)]
+
+    def _declared_otherwise(self) -> bool:
+        """Whether the annotation of the result says what its items are, and that they are no promises."""
+        members = self._declared()
         return bool(members) and all(
             (isinstance(m, Builtin) and bool(m.args) and never_awaitable(m.args[-1], self.program))
             or (
@@ -178,3 +209,20 @@ class Returning(PlainUse):
             )
             for m in members
         )
+
+
+def _is_result_on_another_path(value: Value | None) -> bool:
+    """Whether a part of a pair is a promise on one path, and on another one something written out: `rows = []`."""
+    return isinstance(value, TupleOf) and any(
+        isinstance(item, Union)
+        and any(map(is_promise, item.members))
+        and any(isinstance(member, Builtin | Table | TupleOf) and not holds_promise(member) for member in item.members)
+        for item in value.items
+    )
+
+
+def _tuples_in(value: Value | None) -> Iterator[tuple[Value | None, ...]]:
+    """The parts of the tuples that a collection holds, or of the tuple that it is."""
+    items = value.args[-1:] if isinstance(value, Builtin) else (value,)
+    for item in items:
+        yield from (member.items for member in members_of(item) if isinstance(member, TupleOf))

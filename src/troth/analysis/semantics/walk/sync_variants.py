@@ -14,7 +14,7 @@ from troth.analysis.facts.names import decorator_name
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
 
-    from troth.analysis.semantics.program import Program
+    from troth.analysis.semantics.resolve.project_files import ProjectFiles
     from troth.analysis.semantics.symbols import Function, Module
 
 __all__ = ["is_of_plain_flavor"]
@@ -28,7 +28,7 @@ _GENERATED = re.compile(r"(?i)^(?=(?:\s*#.*\n)*?\s*#.*generated)(?=(?:\s*#.*\n)*
 _REQUIRING = re.compile(r"(?i)^(?:require|requires|needs?|only)_?sync$|^sync_only$|^skip_?(?:if_?)?async$")
 
 
-def is_of_plain_flavor(program: Program, function: Function) -> bool:
+def is_of_plain_flavor(program: ProjectFiles, function: Function) -> bool:
     """Whether a plain function is one of those."""
     answers: MutableMapping[Module, bool] = program.answers_to("plain flavors")
     module = function.module
@@ -47,6 +47,6 @@ def is_of_plain_flavor(program: Program, function: Function) -> bool:
     return False
 
 
-def _is_generated(program: Program, module: Module) -> bool:
+def _is_generated(program: ProjectFiles, module: Module) -> bool:
     """Whether the comments at the top of a file say that it was made from async code."""
     return _GENERATED.match(program.text(module.path).value[:_TOP]) is not None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from troth.analysis.semantics.evidence.question import Case
-from troth.analysis.semantics.infer.color_checks import asks_for_color_of
+from troth.analysis.semantics.evidence.question import EvidenceCase
+from troth.analysis.semantics.resolve.color_checks import asks_for_color_of
 
 if TYPE_CHECKING:
     from troth.analysis.semantics.evidence.question import Question
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["CASES", "doubts"]
 
 CASES = [
-    Case(
+    EvidenceCase(
         "asked for beforehand",
         "import inspect\n\n\nclass Store:\n    async def persist_order(self): ...\n\n\n"
         "async def main(store):\n    if inspect.isawaitable(store):\n        return\n"

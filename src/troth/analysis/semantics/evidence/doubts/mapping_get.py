@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from troth.analysis.semantics.evidence.question import Case
+from troth.analysis.facts.fields import CALL_ARGS, CALL_KEYWORDS, KIND
+from troth.analysis.semantics.evidence.question import EvidenceCase
 
 if TYPE_CHECKING:
     from troth.analysis.semantics.evidence.question import Question
@@ -14,7 +15,7 @@ __all__ = ["CASES", "doubts"]
 _DEFAULTS = frozenset({"const", "list", "dict", "tuple", "set"})
 
 CASES = [
-    Case(
+    EvidenceCase(
         "an attribute of an async client",
         "from acme import AsyncClient\n\n\nasync def one(client: AsyncClient):\n"
         '    await client.users.get("x")\n\n\nasync def two(client: AsyncClient):\n'
@@ -27,10 +28,10 @@ def doubts(question: Question) -> bool:
     """By what is passed: a string, and a literal in the second place."""
     if question.name not in {"get", "pop", "setdefault"} or not question.is_method:
         return False
-    arguments = question.node[2]
+    arguments = question.node[CALL_ARGS]
     return (
         len(arguments) == 2
-        and not question.node[3]
+        and not question.node[CALL_KEYWORDS]
         and arguments[0][:2] == ("const", "str")
-        and arguments[1][0] in _DEFAULTS
+        and arguments[1][KIND] in _DEFAULTS
     )

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from troth.analysis.semantics.evidence.common_method_names import GENERIC
-from troth.analysis.semantics.evidence.question import Case
+from troth.analysis.semantics.evidence.question import EvidenceCase
 
 if TYPE_CHECKING:
     from troth.analysis.semantics.evidence.question import Question
 
 __all__ = ["CASES", "doubts"]
 
-CASES: list[Case] = []
+CASES: list[EvidenceCase] = []
 
 
 def doubts(question: Question) -> bool:

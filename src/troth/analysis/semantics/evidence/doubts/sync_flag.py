@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from troth.analysis.semantics.evidence.question import Case
+from troth.analysis.facts.fields import CALL_KEYWORDS
+from troth.analysis.semantics.evidence.question import EvidenceCase
 from troth.analysis.semantics.evidence.words import words
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ __all__ = ["CASES", "asks_for_sync", "doubts"]
 _FLAGS = words("keywords", "sync")
 
 CASES = [
-    Case(
+    EvidenceCase(
         "asked for at the call",
         "class Queue:\n    async def submit_job(self, job): ...\n\n\n"
         "async def main(queue):\n    queue.submit_job(1, sync=True)  # lost\n",
@@ -26,7 +27,7 @@ CASES = [
 
 def asks_for_sync(node: Node) -> bool:
     """Whether a call says that it wants the result itself."""
-    return any(name in _FLAGS and value == ("const", "bool", "True") for name, value in node[3])
+    return any(name in _FLAGS and value == ("const", "bool", "True") for name, value in node[CALL_KEYWORDS])
 
 
 def doubts(question: Question) -> bool:

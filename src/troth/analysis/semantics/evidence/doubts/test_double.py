@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from troth.analysis.semantics.evidence.question import Case
+from troth.analysis.semantics.evidence.question import EvidenceCase
 from troth.analysis.semantics.evidence.words import pattern
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ __all__ = ["CASES", "doubts", "is_test_double"]
 _DOUBLE = pattern("test_double")
 
 CASES = [
-    Case(
+    EvidenceCase(
         "called a mock",
         "class Store:\n    async def persist_order(self): ...\n\n\n"
         "async def main(mock_store):\n    mock_store.persist_order()  # lost\n",

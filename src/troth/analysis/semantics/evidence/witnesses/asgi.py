@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.fields import CALL_ARGS, CALL_FUNC, CALL_KEYWORDS, CONST_VALUE, KIND, NAME_ID
 from troth.analysis.findings import Reason
-from troth.analysis.semantics.evidence.question import Case, Testimony
+from troth.analysis.semantics.evidence.question import EvidenceCase, Testimony
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import Node
@@ -20,12 +21,12 @@ _CALL = "an ASGI application is called with `scope`, `receive` and `send`"
 _MESSAGE = "the `send` of ASGI, which takes messages like this one, is a coroutine function"
 
 CASES = [
-    Case(
+    EvidenceCase(
         "an application behind a middleware",
         "class Middleware:\n    def __init__(self, app):\n        self.app = app\n\n"
         "    async def __call__(self, scope, receive, send):\n        self.app(scope, receive, send)  # lost\n",
     ),
-    Case(
+    EvidenceCase(
         "a message",
         "def respond(send):\n    async def finish():\n"
         '        send({"type": "http.response.body", "body": b""})  # lost\n    return finish\n',
@@ -44,18 +45,21 @@ def testify(question: Question) -> Testimony | None:
 
 def _is_call(node: Node) -> bool:
     """Whether a call hands a request on to an application: `self.app(scope, receive, send)`."""
-    names = [arg[1] if arg[0] == "name" else "" for arg in node[2]]
-    if len(names) != len(_ASGI) or node[3] or names[0] != _ASGI[0]:
+    names = [arg[NAME_ID] if arg[KIND] == "name" else "" for arg in node[CALL_ARGS]]
+    if len(names) != len(_ASGI) or node[CALL_KEYWORDS] or names[0] != _ASGI[0]:
         return False
     return names[1].startswith(_ASGI[1]) and names[2].startswith(_ASGI[2])  # `receive_request`, `send_response`
 
 
 def _is_message(node: Node) -> bool:
     """Whether a call sends a message: `send({"type": "http.response.body", "body": b""})`."""
-    if node[1] != ("name", "send") or len(node[2]) != 1 or node[3] or node[2][0][0] != "dict":
+    arguments = node[CALL_ARGS]
+    if node[CALL_FUNC] != ("name", "send") or len(arguments) != 1 or node[CALL_KEYWORDS]:
         return False
-    _, keys, values = node[2][0]
+    if arguments[0][KIND] != "dict":
+        return False
+    _, keys, values = arguments[0]
     return any(
-        key == _TYPE and value[:2] == ("const", "str") and len(value) == 3 and value[2].startswith(_MESSAGES)
+        key == _TYPE and value[:2] == ("const", "str") and len(value) == 3 and value[CONST_VALUE].startswith(_MESSAGES)
         for key, value in zip(keys, values, strict=True)
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from troth.analysis.findings import Reason
-from troth.analysis.semantics.evidence.question import Case, Testimony
+from troth.analysis.semantics.evidence.question import EvidenceCase, Testimony
 from troth.analysis.semantics.evidence.words import pattern
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ __all__ = ["CASES", "testify"]
 _TWIN = pattern("async_twin")
 
 CASES = [
-    Case("of a chain", "async def main(chain):\n    chain.ainvoke({})  # lost\n"),
+    EvidenceCase("of a chain", "async def main(chain):\n    chain.ainvoke({})  # lost\n"),
 ]
 
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.fields import ATTR_BASE, ATTR_NAME, KIND, NAME_ID
+from troth.analysis.project.test_files import is_test
 from troth.analysis.semantics.evidence.call_site_evidence import COMMON_RECEIVERS, siblings_of
-from troth.analysis.semantics.evidence.question import Case
+from troth.analysis.semantics.evidence.question import EvidenceCase
 from troth.analysis.semantics.evidence.words import threshold
-from troth.analysis.semantics.resolve.test_files import is_test
 from troth.analysis.semantics.symbols import Class, Function
 from troth.analysis.semantics.values import FunctionValue, Instance, Nothing, Value, members_of
 
@@ -18,13 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import MutableMapping
 
     from troth.analysis.facts.model import Node
-    from troth.analysis.semantics.program import Program
+    from troth.analysis.semantics.infer.inference import Inference
     from troth.analysis.semantics.resolve.library import LibraryClass
 
 __all__ = ["CASES", "KeptAs"]
 
 CASES = [
-    Case(
+    EvidenceCase(
         "an attribute that one class keeps",
         "class Pool:\n    async def send(self, data): ...\n\n\nclass Owner:\n    def __init__(self):\n"
         "        self.worker_pool = Pool()\n\n\nasync def main(owner):\n    owner.worker_pool.send(1)  # lost\n",
@@ -38,7 +39,7 @@ _MOST_HOLDERS = threshold("attribute_name", "most_holders")
 class KeptAs:
     """Looks for what is kept under a name; every answer is kept."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Inference) -> None:
         self._program = program
         self._held: MutableMapping[str, Value | None] = program.answers()
         self._named: MutableMapping[tuple[str, str], Value | None] = program.answers()
@@ -47,11 +48,13 @@ class KeptAs:
         """What a name or an attribute holds in `function`; `wanted` is the method that is called on it."""
         if wanted not in self._program.async_names or is_test(function.module.path):
             return None  # tests have objects of their own that are called like the real ones
-        if node[0] == "name":
-            return self._called_after(node[1], wanted) if function.is_async else None
-        if node[0] != "attr" or (node[1] == ("name", "self") and self._is_its_own(function, node[2])):
+        if node[KIND] == "name":
+            return self._called_after(node[NAME_ID], wanted) if function.is_async else None
+        if node[KIND] != "attr" or (
+            node[ATTR_BASE] == ("name", "self") and self._is_its_own(function, node[ATTR_NAME])
+        ):
             return None
-        return self._under(node[2]) or self._called_after(node[2], wanted)
+        return self._under(node[ATTR_NAME]) or self._called_after(node[ATTR_NAME], wanted)
 
     def _is_its_own(self, function: Function, name: str) -> bool:
         """Whether the class around sets the attribute, or may have it from a base: to something that nobody knows."""

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 from troth.analysis.semantics.evidence.call_site_evidence import siblings_of
 from troth.analysis.semantics.evidence.common_method_names import GENERIC
-from troth.analysis.semantics.evidence.question import Case
+from troth.analysis.semantics.evidence.question import EvidenceCase
 
 if TYPE_CHECKING:
     from troth.analysis.findings import Reason
-    from troth.analysis.semantics.program import Program
+    from troth.analysis.semantics.infer.inference import Inference
     from troth.analysis.semantics.symbols import Function
 
 __all__ = ["CASES", "reason_for"]
 
 CASES = [
-    Case(
+    EvidenceCase(
         "awaited by another",
         "from somewhere import registry\n\n\ndef traced(function):\n    return registry[function]\n"
         "\n\n@traced\nasync def refresh_cache(): ...\n\n\n"
@@ -25,7 +25,7 @@ CASES = [
 ]
 
 
-def reason_for(program: Program, called: Function, asking: Function) -> Reason | None:
+def reason_for(program: Inference, called: Function, asking: Function) -> Reason | None:
     """Why it is believed to give a promise all the same: others await it, and nothing of that name is plain."""
     if not (called.is_async and asking.is_async and called.facts.decorators) or called.is_generator:
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from troth.analysis.findings import Reason
-from troth.analysis.semantics.evidence.question import Case, Testimony
+from troth.analysis.semantics.evidence.question import EvidenceCase, Testimony
 
 if TYPE_CHECKING:
     from troth.analysis.semantics.evidence.question import Question
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["CASES", "testify"]
 
 CASES = [
-    Case("of an unknown loop", "async def main(loop, work):\n    loop.run_in_executor(None, work)  # lost\n"),
+    EvidenceCase("of an unknown loop", "async def main(loop, work):\n    loop.run_in_executor(None, work)  # lost\n"),
 ]
 
 

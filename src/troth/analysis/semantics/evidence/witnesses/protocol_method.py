@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from troth.analysis.findings import Reason
-from troth.analysis.semantics.evidence.question import Case, Testimony
+from troth.analysis.semantics.evidence.question import EvidenceCase, Testimony
 
 if TYPE_CHECKING:
     from troth.analysis.semantics.evidence.question import Question
@@ -15,7 +15,7 @@ __all__ = ["CASES", "testify"]
 _METHODS = frozenset({"__aenter__", "__aexit__", "__anext__"})
 
 CASES = [
-    Case(
+    EvidenceCase(
         "entered by hand",
         "async def main(manager):\n    manager.__aenter__()  # lost\n    await manager.__aexit__(None, None, None)\n",
     ),

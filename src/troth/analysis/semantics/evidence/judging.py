@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.semantics.infer.inference import Inference
+
 if TYPE_CHECKING:
     from troth.analysis.facts.model import Node
     from troth.analysis.findings import Reason
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from troth.analysis.semantics.symbols import Function
     from troth.analysis.semantics.values import External, Instance, Value
 
-__all__ = ["Judging"]
+__all__ = ["Judged", "Judging"]
 
 
 class Judging:
@@ -56,3 +58,9 @@ class Judging:
     def sites_of(self, name: str) -> tuple[int, int]:
         """How many functions await callees of that last name, and how many call them without."""
         return 0, 0
+
+
+class Judged(Inference):
+    """Inference, and somebody who judges what it leaves unknown."""
+
+    judge: Judging

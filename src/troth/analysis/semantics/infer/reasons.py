@@ -5,31 +5,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from troth.analysis.findings import Reason
+from troth.analysis.findings.phrases import with_article
 from troth.analysis.semantics.resolve import library
 from troth.analysis.semantics.symbols import Class
-from troth.analysis.semantics.values import CallableType, ClassObject, FunctionValue, Instance
+from troth.analysis.semantics.values import OF_CLASS, CallableType, FunctionValue, Instance
 
 if TYPE_CHECKING:
-    from troth.analysis.semantics.incident import Misuse, Site
-    from troth.analysis.semantics.program import Program
+    from collections.abc import Callable
+
+    from troth.analysis.semantics.incident import Site
     from troth.analysis.semantics.resolve.library import LibraryFunction
     from troth.analysis.semantics.symbols import Function
 
-__all__ = ["MISUSED", "Reasons"]
+__all__ = ["Reasons", "reasons_of_class"]
 
 _LONGEST = 40  # links of a chain that are told
-
-
-def article(name: str) -> str:
-    """The indefinite article of a name, by its first letter."""
-    return "an" if name.lstrip("_")[:1].lower() in set("aeiou") else "a"
 
 
 class Reasons:
     """Tells chains of reasons, nearest link first, the definition last."""
 
-    def __init__(self, program: Program) -> None:
-        self._program = program
+    def __init__(self, effect_of: Callable[[Function], str]) -> None:
+        self._effect_of = effect_of
         self._told = 0  # links of the chain that is being told
 
     def of_own(self, func: FunctionValue, function: Function) -> tuple[Reason, ...]:
@@ -37,16 +34,10 @@ class Reasons:
         return (*self._receiver(func), self._definition(function))
 
     def _receiver(self, func: FunctionValue) -> tuple[Reason, ...]:
-        receiver = func.receiver
-        if isinstance(receiver, Instance) and receiver.why is not None:
-            text, path, line = receiver.why
-            return (Reason(f"the receiver is {article(receiver.cls.name)} `{receiver.cls.name}` ({text})", path, line),)
-        if isinstance(receiver, Instance | ClassObject):
-            return ()
-        return ()
+        return reasons_of_class(func.receiver) if isinstance(func.receiver, Instance) else ()
 
     def _definition(self, function: Function) -> Reason:
-        effect = self._program.effects.of(function)
+        effect = self._effect_of(function)
         path, line = function.place
         name = function.qualname
         if effect == "generator":
@@ -104,37 +95,12 @@ class Reasons:
         place = getattr(member.cls, "place", None)
         plain = "with" if how == "__aenter__" else "for"
         text = f"`{member.cls.name}` has `{how}` for `async {plain}`, and nothing for a plain `{plain}`"
-        reasons = [Reason(text, *place) if place is not None else Reason(text)]
-        if member.why is not None:
-            reasons.insert(0, Reason(f"the object is a `{member.cls.name}`: {member.why[0]}", *member.why[1:]))
-        return tuple(reasons)
-
-    def of_misuses(self, site: Site, misuses: list[Misuse], variable: str) -> tuple[Reason, ...]:
-        """What the code does with the variable that holds the promise."""
-        reasons: list[Reason] = []
-        for misuse in misuses[:2]:
-            text = f"`{variable}` is {MISUSED.get(misuse.kind, 'used as a result')}"
-            if misuse.kind == "attribute":
-                text = f"`{variable}.{misuse.text}` is read"
-            elif misuse.kind in {"text", "argument", "handed over"} and misuse.text:
-                text = f"`{variable}` is given to {misuse.text}"
-            reasons.append(Reason(f"{text} although it is a coroutine", site.function.module.path, misuse.at[0]))
-        return tuple(reasons)
+        return (*reasons_of_class(member), Reason(text, *place) if place is not None else Reason(text))
 
 
-MISUSED = {
-    "condition": "tested for truth",
-    "perhaps condition": "tested for truth",
-    "comparison": "compared",
-    "attribute": "asked for an attribute",
-    "subscript": "subscripted",
-    "iteration": "looped over",
-    "async iteration": "looped over with `async for`",
-    "arithmetic": "used in an operation",
-    "unpacking": "unpacked",
-    "text": "turned into text",
-    "argument": "given away as a result",
-    "returned inside": "returned in a collection of results",
-    "with": "entered with `with`",
-    "async with": "entered with `async with`",
-}
+def reasons_of_class(instance: Instance) -> tuple[Reason, ...]:
+    """Why an object is believed to be of its class, where something says so."""
+    if instance.why is None:
+        return ()
+    text, path, line = instance.why
+    return (Reason(text.replace(OF_CLASS, with_article(instance.cls.name)), path, line),)

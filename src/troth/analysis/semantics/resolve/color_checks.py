@@ -6,10 +6,17 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from troth.analysis.semantics.program import Program
+    from troth.analysis.semantics.resolve.project_files import ProjectFiles
     from troth.analysis.semantics.symbols import Function
 
-__all__ = ["ASKS_FOR_FUNCTION", "asks_for_color", "asks_for_color_of", "asks_for_function", "asks_if_async"]
+__all__ = [
+    "ASKS_FOR_FUNCTION",
+    "asks_for_color",
+    "asks_for_color_of",
+    "asks_for_function",
+    "asks_if_async",
+    "speaks_of_color",
+]
 
 ASKS_FOR_FUNCTION = frozenset(
     {"iscoroutinefunction", "is_coroutine_function", "is_async_callable", "is_coroutine_callable"}
@@ -18,6 +25,8 @@ _OF_FUNCTIONS = ASKS_FOR_FUNCTION | {"isasyncgenfunction", "is_async"}
 _OF_VALUES = frozenset(["isawaitable", "iscoroutine", "isasyncgen", "is_coroutine", "is_awaitable", "maybe_await"])
 _QUESTIONS = _OF_FUNCTIONS | _OF_VALUES
 _ASKED = re.compile(rf"\b({'|'.join(sorted(_QUESTIONS))})\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
+# A word of the program's own that speaks of color: `is_async`, `needs_await`; not the keywords, and not `asyncio`.
+_OF_COLOR = re.compile(r"(?i)\b(?!(?:async|await|asyncio|awaitable)\b)\w*(?:async|await|coro|sync)\w*")
 _OWN = frozenset({"self", "cls"})
 
 
@@ -31,7 +40,7 @@ def asks_for_color(callee: str) -> bool:
     return callee.rpartition(".")[2] in _QUESTIONS
 
 
-def asks_for_color_of(program: Program, function: Function, text: str) -> bool:
+def asks_for_color_of(program: ProjectFiles, function: Function, text: str) -> bool:
     """Whether the function asks for the color of that callee, or of what it gives, as far as words can tell."""
     if not any(map(asks_for_color, function.facts.calls)):
         return False
@@ -40,7 +49,12 @@ def asks_for_color_of(program: Program, function: Function, text: str) -> bool:
     return not words or any(_is_about(how, subject.strip(), text, function) for how, subject in words)
 
 
-def asks_if_async(program: Program, function: Function, name: str) -> bool:
+def speaks_of_color(program: ProjectFiles, function: Function) -> bool:
+    """Whether a function has words for color, such as a flag `is_async` by which it chooses whether to await."""
+    return _OF_COLOR.search(program.text(function.module.path).cut(*function.facts.at)) is not None
+
+
+def asks_if_async(program: ProjectFiles, function: Function, name: str) -> bool:
     """Whether the function asks if calling what `name` holds gives a coroutine, in so many words."""
     if not any(map(asks_for_function, function.facts.calls)):
         return False
