@@ -10,7 +10,7 @@ from troth import bridge
 
 
 class Inner:
-    """A coroutine that says when it began, waits for ever, and says when it ended."""
+    """A coroutine that says when it began, waits forever, and says when it ended."""
 
     def __init__(self):
         self.began = asyncio.Event()

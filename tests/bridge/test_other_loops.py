@@ -96,3 +96,15 @@ def test_a_portal_left_open_in_a_thread_is_silent_at_exit():
     """The thread ends with the program, without a traceback."""
     done = subprocess.run([sys.executable, "-c", LEFT_OPEN], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "main ends\n", "")
+
+
+@pytest.mark.parametrize("library", ["greenback", "trio"])
+def test_a_library_that_is_being_imported(tmp_path, library):
+    """Collected garbage may cross colors at any time, in the middle of an import as well."""
+    (tmp_path / f"{library}.py").write_text("import asyncio\nfrom troth import bridge\nbridge.run(asyncio.sleep(0))\n")
+    (tmp_path / "app.py").write_text(
+        f"import asyncio\nasync def main():\n    import {library}\n    print('done')\nasyncio.run(main())\n"
+    )
+    command = [sys.executable, "app.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.stderr, done.returncode) == ("done\n", "", 0)

@@ -411,9 +411,9 @@ def test_a_sink_that_loses_a_coroutine_itself(touched):
         pytest.param({"depth": 0}, "A depth of 0", id="depth"),
         pytest.param({"blocked": 0}, "cannot be blocked for 0 seconds", id="threshold"),
         pytest.param({"blocked": float("nan")}, "cannot be blocked for nan seconds", id="a threshold of NaN"),
-        pytest.param({"sink": 5}, "it is no plain function", id="a sink that cannot be called"),
-        pytest.param({"sink": work}, "it is no plain function", id="an async sink, which would be lost itself"),
-        pytest.param({"sink": partial(work)}, "it is no plain function", id="a partial of one"),
+        pytest.param({"sink": 5}, "it is not a sync function", id="a sink that cannot be called"),
+        pytest.param({"sink": work}, "it is not a sync function", id="an async sink, which would be lost itself"),
+        pytest.param({"sink": partial(work)}, "it is not a sync function", id="a partial of one"),
         pytest.param({"log": "/no/such/folder/log"}, "cannot be opened", id="log"),
     ],
 )

@@ -218,7 +218,7 @@ def _make_loop() -> asyncio.AbstractEventLoop:
 
 
 def _start_afresh() -> None:
-    """A lock that some thread of the parent held when it forked is held for ever in the child."""
+    """A lock that some thread of the parent held when it forked is held forever in the child."""
     for portal in _PORTALS:
         portal._starting = threading.Lock()
 

@@ -62,7 +62,7 @@ def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     parser.add_argument("--mode", choices=["raise", "report"], default="raise", help="raise: losses fail the exit code")
     parser.add_argument("--blocked", type=float, default=0.25, metavar="SECONDS", help="0.25; 0 leaves loops alone")
     parser.add_argument("--depth", type=int, default=1, metavar="N", help="frames of origin per coroutine; 1")
-    parser.add_argument("--generators", action="store_true", help="also tell of async generators never iterated")
+    parser.add_argument("--generators", action="store_true", help="also report async generators never iterated")
     parser.add_argument("-m", dest="module", metavar="MODULE", help="run a module, as `python -m` does")
     # Options end where the program's name begins: whatever follows belongs to the program.
     ours, program = _split(list(argv))

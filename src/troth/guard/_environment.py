@@ -58,7 +58,7 @@ def _blocked() -> float | None:
         seconds = float(value)
     except ValueError:
         raise MisuseError(
-            f"TROTH_GUARD_BLOCKED is {value!r}, which is no number of seconds.\nNothing is being watched.\n"
+            f"TROTH_GUARD_BLOCKED is {value!r}, which is not a number of seconds.\nNothing is being watched.\n"
             "Give a number such as 0.25, or 0 to leave blocked loops alone."
         ) from None
     return seconds if seconds > 0 else None

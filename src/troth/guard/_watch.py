@@ -34,7 +34,7 @@ class LostPromiseError(RunError):
         super().__init__(
             f"{several} lost in the watched block, so what they stand for never happened:\n"
             + "".join(f"  {loss.place}  {loss}\n" for loss in self.losses)
-            + "Await each of them, hand it to a task somebody keeps, or `close()` it where it is not wanted."
+            + "Await each of them, hand it to a task that is kept, or `close()` it where it is not wanted."
         )
 
 
@@ -198,7 +198,7 @@ def _refuse_sink(sink: object) -> None:
     never_runs = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
     if not callable(sink) or any(is_kind(callee) for is_kind in never_runs):
         raise MisuseError(
-            f"The sink {sink!r} cannot be called with an incident and be done: it is no plain function.\n"
+            f"The sink {sink!r} cannot be called with an incident and be done: it is not a sync function.\n"
             "Nothing is being watched.\n"
             "A sink is called where a loss is noticed, mostly within a finalizer; hand the incident on from there."
         )

@@ -238,7 +238,7 @@ class _Guard:
                 lines.append(f"      {source}")
             lines += [f"      by way of {self._short(frame[0])}:{frame[1]} in {frame[2]}" for frame in _way(incident)]
         name = lost[0].name.rpartition(".")[2]
-        lines.append("Await it, give it to a task that somebody keeps, or `close()` it where it is not wanted.")
+        lines.append("Await it, give it to a task that is kept, or `close()` it where it is not wanted.")
         lines.append(f"Where losing it is the point of the test: `@pytest.mark.troth(allow={name!r})`.")
         return "\n".join(lines)
 

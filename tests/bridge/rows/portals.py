@@ -110,7 +110,9 @@ def portal_survives():
 
 
 @row(
-    "SystemExit in a background task does not end the portal either", sees=4, tells=["the portal goes on", "SystemExit"]
+    "SystemExit in a background task does not end the portal either",
+    sees=4,
+    tells=["the portal continues", "SystemExit"],
 )
 def background_exit():
     async def leave():

@@ -106,7 +106,7 @@ class Handoff(Generic[T]):
         return DeadlockError(
             f"`{getattr(self._work, '__qualname__', self._work)}` waits for a loop whose thread waits for this one.\n"
             f"  this thread waits at  {caller(sys._getframe())}\n  that thread waits at  {doing(target)}\n"
-            "Neither can go on, so this call was given up before it started. Await on one of the two sides."
+            "Neither can continue, so this call was given up before it started. Await on one of the two sides."
         )
 
     def _too_late(self, seconds: float) -> RunTimeoutError | None:

@@ -183,7 +183,7 @@ def run_at_home(
         if home.loop.is_closed() or not home.loop.is_running():
             return LoopGoneError(
                 f"the loop that sent this thread through {home.sender} has stopped before `{_name(work)}` ended.\n"
-                "Nobody is left to run it. Wait for the worker thread before the loop ends."
+                "Nothing is left to run it. Wait for the worker thread before the loop ends."
             )
         if handoff.is_picked_up:
             return None

@@ -101,16 +101,15 @@ def last_choice() -> Explanation | None:
 
 def _has_greenback_portal() -> bool:
     greenback = sys.modules.get("greenback")
-    if greenback is None or asyncio.current_task() is None:
-        return False
-    return bool(greenback.has_portal())
+    has_portal = getattr(greenback, "has_portal", None)  # None while the module is being imported
+    return has_portal is not None and asyncio.current_task() is not None and bool(has_portal())
 
 
 def _is_in_trio() -> bool:
     trio = sys.modules.get("trio")
     if trio is None:
         return False
-    in_trio_run = getattr(trio.lowlevel, "in_trio_run", None)
+    in_trio_run = getattr(getattr(trio, "lowlevel", None), "in_trio_run", None)
     if in_trio_run is not None:
         return bool(in_trio_run())
     sniffio = sys.modules.get("sniffio")

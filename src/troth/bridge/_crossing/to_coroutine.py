@@ -22,7 +22,7 @@ def to_coroutine(work: object, args: tuple[object, ...], asker: str) -> Coroutin
         if args:
             close_refused(work)
             raise NotRunnableError(
-                f"`{asker}` was given the coroutine {work!r} and {len(args)} arguments, which nobody can take.\n"
+                f"`{asker}` was given the coroutine {work!r} and {len(args)} arguments, which it cannot take.\n"
                 "Nothing ran. Pass the function and its arguments, or the coroutine alone."
             )
         return work
