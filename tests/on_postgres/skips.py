@@ -36,5 +36,6 @@ SKIPS: dict[str, str] = {
     ),
     f"{_ENGINE}/embedded/test_setbacks.py::test_a_disk_that_is_full_is_told": "limits the size of the file",
     f"{_ENGINE}/temporal": "their store is in PostgreSQL already",
+    f"{_ENGINE}/test_two_workers.py": "its store is in PostgreSQL already",
     f"{_ENGINE}/test_decisions.py::test_hundreds_of_waiting_runs_need_no_threads": "counts the threads of a file's store",
 }

@@ -2,12 +2,15 @@
 
 import importlib.util
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from troth.runtime import Capability, Channel, Receipt
 from troth.runtime.channels import InProcessChannel
+from troth.server.channels import HttpChannel, SocketChannel, StreamChannel
+from troth.testing import channel_conformance
 from troth.testing.channel_conformance import checks
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples/channel/chat_channel.py"
@@ -77,8 +80,46 @@ class Storing:
         """Nothing arrives."""
 
 
+class Connection:
+    """A reader of the server's, that is told and acknowledges when it is asked to."""
+
+    def __init__(self):
+        self.seen = []
+
+    def put(self, delivery):
+        self.seen.append(delivery.id)
+
+
+class OfTheStream:
+    kind = StreamChannel
+
+    def __init__(self):
+        self.reader = Connection()
+
+    def channel(self):
+        channel = self.kind("conformance")
+        channel.readers.add(self.reader)
+        return channel
+
+    def received(self):
+        return self.reader.seen
+
+    def acknowledge(self, runtime):
+        for delivery in dict.fromkeys(self.reader.seen):
+            runtime.outbox.ack(delivery)
+
+
+class OfTheSocket(OfTheStream):
+    kind = SocketChannel
+
+
+class OfHttp(Storing):
+    def channel(self):
+        return HttpChannel()
+
+
 @pytest.mark.parametrize("check", checks(), ids=lambda check: check.name)
-@pytest.mark.parametrize("ground", [OfTheExample, InThisProcess, Storing])
+@pytest.mark.parametrize("ground", [OfTheExample, InThisProcess, Storing, OfTheStream, OfTheSocket, OfHttp])
 def test_a_channel_does_what_it_has_to(ground, check):
     """Every check, for every channel of ours."""
     check.run(ground())
@@ -100,6 +141,59 @@ def test_a_channel_that_only_logs_is_caught():
 
     with pytest.raises(AssertionError, match="counts as no delivery"):
         next(check for check in checks() if check.name == "answers_with_a_receipt").run(OfTheLog())
+
+
+class Forgetful(StreamChannel):
+    """It takes back nothing of what it has accepted."""
+
+    def reset(self, session=None):
+        self.lose_patience()
+        return 0
+
+
+class Greedy(StreamChannel):
+    """It takes back what belongs to other sessions."""
+
+    def reset(self, session=None):
+        while not (given_back := super().reset()):
+            time.sleep(0.01)
+        return given_back
+
+
+class Swallowing(StreamChannel):
+    """It tells nobody a second time, and answers as if it had."""
+
+    def send(self, delivery):
+        return super().send(delivery) if delivery.attempt == 1 else Receipt.accepted()
+
+    def reset(self, session=None):
+        given_back = super().reset(session)
+        if given_back:
+            self.lose_patience()
+        return given_back
+
+
+@pytest.mark.parametrize(
+    ("broken", "problem"),
+    [
+        (Forgetful, "neither delivered, nor given back"),
+        (Greedy, "belongs to a session it was not asked for"),
+        (Swallowing, "did not arrive again"),
+    ],
+)
+def test_a_channel_that_keeps_what_it_accepted_is_caught(monkeypatch, broken, problem):
+    """`reset` gives back what nobody acknowledged, of one session, and it arrives again."""
+
+    class Broken(OfTheStream):
+        kind = broken
+
+        def channel(self):
+            made = super().channel()
+            made.lose_patience = lambda: monkeypatch.setattr(channel_conformance, "_PATIENCE", 0.2)
+            return made
+
+    with pytest.raises(AssertionError, match=problem):
+        next(check for check in checks() if check.name == "gives_back").run(Broken())
 
 
 def test_the_example_runs(capsys):

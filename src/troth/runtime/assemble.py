@@ -277,7 +277,7 @@ class Runtime:
 
     @property
     def outbox(self) -> Outbox:
-        """Everything that is owed, and what became of it."""
+        """All deliveries, and what became of them."""
         return self._opened_post().outbox
 
     @property
@@ -306,7 +306,7 @@ class Runtime:
         self.outbox.open_channel(channel, max_age=max_age, confirm=confirm, second_route=second_route, policy=policy)
 
     def close_channel(self, channel: Channel | str) -> None:
-        """Deliver through `channel` no more. What it held in memory is owed again, and kept for the next channel."""
+        """Deliver through `channel` no more. What it held in memory is pending again, and kept for the next channel."""
         self.outbox.close_channel(channel)
 
     def register(self, decision: Decision, name: str | None = None) -> str:
@@ -334,8 +334,8 @@ class Runtime:
                 jobs = Jobs(self.store, promises, outbox, admit=self._admit_job, looks_after=self.recover)
                 self._post = _Post(outbox, promises, jobs)
                 if self._default is not None:
+                    self._default.begin_turn(MAIN_SESSION)  # for as long as the runtime is open
                     outbox.open_channel(self._default)
-                    outbox.bound(self._default, MAIN_SESSION)  # for as long as the runtime is open
                 jobs.look_after()
             return self._post
 
@@ -380,7 +380,7 @@ class Runtime:
                 self.engine.start(run.decision, *run.args, run_id=run_id, label=run.label)
             except MisuseError as changed:
                 if run_id not in self._refused_work:
-                    log.warning("The promised run %r cannot go on here: %s", run_id, changed)
+                    log.warning("The promised run %r cannot be resumed here: %s", run_id, changed)
                 self._refused_work[run_id] = now + _TRY_WORK_AGAIN
             except EngineClosedError:
                 return
@@ -717,7 +717,12 @@ class Runtime:
 
     def _find(self, run_id: str) -> RunRecord:
         run = self.engine.find(run_id)
-        if run is None or not is_workflow(run):
+        if run is not None and not is_workflow(run):
+            raise UnknownRunError(
+                f"The run {run_id!r} is one of `{run.decision}`, which is not a workflow. Nothing was done.\n"
+                f"In Python, `engine.find({run_id!r})` and `engine.steps({run_id!r})` of `runtime` tell of it."
+            )
+        if run is None:
             near = nearest(run_id, [one.id for one in self.engine.list(limit=500)])
             advice = f"Did you mean {near!r}?" if near else "`troth runs list` shows those that there are."
             raise UnknownRunError(f"There is no run {run_id!r} in this store. {advice}")
@@ -824,7 +829,7 @@ class Runtime:
         """
         if self._is_remote:
             self.engine.open()
-        return Worker(self.engine, self.store, self._workflows, wanted, self._tell_of)
+        return Worker(self.engine, self.store, self._workflows, wanted, self._tell_of, self._agent_work.can_take)
 
     def fork(
         self, run_id: str, step: str | None = None, *, check: bool = True, wait: bool = True, fork_id: str | None = None
@@ -924,7 +929,7 @@ class Runtime:
         except TooLateError as late:
             raise MisuseError(
                 f"{_too_late(run_id, place, late.deadline, self.store.clock())}\n"
-                f"`troth runs resume {quote(run_id)}{self._options}` goes on with the run."
+                f"`troth runs resume {quote(run_id)}{self._options}` resumes the run."
             ) from None
         except NotAwaitedError:
             raise MisuseError(

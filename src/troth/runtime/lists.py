@@ -199,7 +199,7 @@ class Lists:
     def search(
         self, text: str, *, kinds: Collection[str] | None = None, cursor: str | None = None, limit: int = 50
     ) -> Page[SearchHit]:
-        """What has `text` in its id, its name or, of a conversation, in what was said; up to `limit` of each kind.
+        """What has each word of `text` in its id, its name or in what was said; up to `limit` of each kind.
 
         `kinds` are `run`, `conversation`, `session`, `promise` and `message`; all of them if none is named.
         """

@@ -3,8 +3,8 @@
     for check in checks():
         check.run(ground)
 
-A `Ground` says how to make the channel under test, and what its receiver has seen. A check opens a runtime of its own
-on a temporary store, and leaves nothing running.
+A `ChannelGround` says how to make the channel under test, and what its receiver has seen. A check opens a runtime of
+its own on a temporary store, and leaves nothing running.
 """
 
 import tempfile
@@ -20,12 +20,12 @@ from troth.runtime.channels.channel import capability_of, color_of_send
 from troth.runtime.engine import Step
 from troth.runtime.promises import Pushed, Stored
 
-__all__ = ["Check", "Ground", "checks"]
+__all__ = ["ChannelCheck", "ChannelGround", "checks"]
 
 _PATIENCE = 30.0  # seconds in which a delivery has to arrive
 
 
-class Ground(Protocol):
+class ChannelGround(Protocol):
     """Where a channel under test lives."""
 
     def channel(self) -> Channel:
@@ -39,25 +39,28 @@ class Ground(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class ChannelCheck:
     """One thing a channel has to do."""
 
-    body: Callable[[Ground, Path], None]
+    body: Callable[[ChannelGround, Path], None]
 
     @property
     def name(self) -> str:
         """What it is called."""
         return self.body.__name__
 
-    def run(self, ground: Ground) -> None:
+    def run(self, ground: ChannelGround) -> None:
         """Raise if the channel does not do it."""
         with tempfile.TemporaryDirectory() as folder:
             self.body(ground, Path(folder) / "troth.db")
 
 
-def checks() -> list[Check]:
+def checks() -> list[ChannelCheck]:
     """Every check."""
-    return [Check(body) for body in (declares_itself, answers_with_a_receipt, delivers, comes_back, is_told_once)]
+    return [
+        ChannelCheck(body)
+        for body in (declares_itself, answers_with_a_receipt, delivers, comes_back, is_told_once, gives_back)
+    ]
 
 
 def _same(value: object) -> object:
@@ -85,7 +88,7 @@ def _promise(runtime: Runtime, channel: Channel, value: object) -> str:
     return f"{outcome.promise.id}-done-1"
 
 
-def declares_itself(ground: Ground, path: Path) -> None:  # noqa: ARG001  every check is given a store
+def declares_itself(ground: ChannelGround, path: Path) -> None:  # noqa: ARG001  every check is given a store
     """It has a name, a capability, and a `send` of a color."""
     channel = ground.channel()
     assert isinstance(channel.name, str)
@@ -94,7 +97,7 @@ def declares_itself(ground: Ground, path: Path) -> None:  # noqa: ARG001  every 
     assert color_of_send(channel).name in ("SYNC", "ASYNC")
 
 
-def answers_with_a_receipt(ground: Ground, path: Path) -> None:  # noqa: ARG001
+def answers_with_a_receipt(ground: ChannelGround, path: Path) -> None:  # noqa: ARG001
     """What `send` returns is a receipt, and nothing else."""
     from troth import bridge
 
@@ -111,7 +114,7 @@ def answers_with_a_receipt(ground: Ground, path: Path) -> None:  # noqa: ARG001
     assert answer.outcome in ("done", "accepted"), f"`send` refused a plain delivery: {answer.why}"
 
 
-def delivers(ground: Ground, path: Path) -> None:
+def delivers(ground: ChannelGround, path: Path) -> None:
     """What is promised through it reaches the receiver, and counts as delivered only then."""
     with Runtime(path, in_process=False) as runtime:
         channel = ground.channel()
@@ -124,7 +127,7 @@ def delivers(ground: Ground, path: Path) -> None:
         assert runtime.outbox.counts().is_balanced
 
 
-def comes_back(ground: Ground, path: Path) -> None:
+def comes_back(ground: ChannelGround, path: Path) -> None:
     """Closed and opened again, it delivers what was promised meanwhile."""
     with Runtime(path, in_process=False) as runtime:
         channel = ground.channel()
@@ -145,7 +148,7 @@ def comes_back(ground: Ground, path: Path) -> None:
         _until(lambda: runtime.outbox.counts().delivered == 1, "the delivery is not counted")
 
 
-def is_told_once(ground: Ground, path: Path) -> None:
+def is_told_once(ground: ChannelGround, path: Path) -> None:
     """With nothing going wrong, a receiver sees each id once."""
     with Runtime(path, in_process=False) as runtime:
         channel = ground.channel()
@@ -157,3 +160,35 @@ def is_told_once(ground: Ground, path: Path) -> None:
         ground.acknowledge(runtime)
         received = [delivery for delivery in ground.received() if delivery in deliveries]
         assert sorted(received) == sorted(deliveries), "the receiver was told something twice"
+
+
+def gives_back(ground: ChannelGround, path: Path) -> None:
+    """What it accepted and nobody acknowledged goes back on `reset`, of that session alone, and arrives again."""
+    with Runtime(path, in_process=False) as runtime:
+        channel = ground.channel()
+        runtime.open_channel(channel)
+        if capability_of(channel) is not Capability.PUSH:
+            return
+        delivery = _promise(runtime, channel, "again")
+        _until(lambda: delivery in ground.received(), "the receiver has seen nothing")
+        given_back = _give_back(channel)  # the receiver may be told a moment before the outbox hears that it is
+        if not given_back:
+
+            def is_over() -> bool:
+                nonlocal given_back
+                given_back = _give_back(channel)
+                return given_back > 0 or runtime.outbox.counts().delivered == 1
+
+            _until(is_over, "it was neither delivered, nor given back by `reset`")
+        if not given_back:
+            return  # it answers `done`: there is nothing to give back
+        assert given_back == 1, f"one delivery was accepted, and `reset` gave back {given_back}"
+        _until(lambda: ground.received().count(delivery) > 1, "what was given back did not arrive again")
+        ground.acknowledge(runtime)
+        _until(lambda: runtime.outbox.counts().delivered == 1, "the delivery is not counted")
+        assert runtime.outbox.counts().is_balanced
+
+
+def _give_back(channel: Channel) -> int:
+    assert channel.reset("another session") == 0, "`reset` gave back what belongs to a session it was not asked for"
+    return channel.reset("conformance")

@@ -3,8 +3,8 @@
     for check in checks("step", "crash", "cancel"):
         check.run(ground)
 
-A `Ground` says how to open the engine under test, here and in another process. The embedded engine passes every part;
-one that stands on somebody else's machinery says which parts it claims.
+An `EngineGround` says how to open the engine under test, here and in another process. The embedded engine passes every
+part; one that stands on somebody else's machinery says which parts it claims.
 """
 
 import asyncio
@@ -27,12 +27,12 @@ from troth.testing import engine_programs as programs
 from troth.testing.engine_programs import effects
 from troth.testing.interruption import HOWS, interrupted
 
-__all__ = ["Check", "Ground", "Part", "checks"]
+__all__ = ["EngineCheck", "EngineGround", "Part", "checks"]
 
 Part = Literal["step", "crash", "cancel", "wait", "record", "context"]
 
 
-class Ground(Protocol):
+class EngineGround(Protocol):
     """Where an engine under test lives: each `open` is the same store, in this process."""
 
     def open(self) -> AbstractContextManager[Engine]:
@@ -43,35 +43,35 @@ class Ground(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class EngineCheck:
     """One thing an engine has to do."""
 
     part: Part
-    body: Callable[[Ground, str], None]
+    body: Callable[[EngineGround, str], None]
 
     @property
     def name(self) -> str:
         """What it is called."""
         return self.body.__name__
 
-    def run(self, ground: Ground) -> None:
+    def run(self, ground: EngineGround) -> None:
         """Raise if the engine does not do it. Leaves nothing running."""
         with tempfile.TemporaryDirectory() as folder:
             self.body(ground, str(Path(folder) / "effects"))
 
 
 _PATIENCE = 120.0  # seconds for what has to come about, on a machine that has much else to do
-_checks: list[Check] = []
+_checks: list[EngineCheck] = []
 
 
-def checks(*parts: Part) -> list[Check]:
+def checks(*parts: Part) -> list[EngineCheck]:
     """The checks of these parts; all of them if none is named."""
     return [check for check in _checks if not parts or check.part in parts]
 
 
-def _check(part: Part) -> Callable[[Callable[[Ground, str], None]], Callable[[Ground, str], None]]:
-    def add(body: Callable[[Ground, str], None]) -> Callable[[Ground, str], None]:
-        _checks.append(Check(part, body))
+def _check(part: Part) -> Callable[[Callable[[EngineGround, str], None]], Callable[[EngineGround, str], None]]:
+    def add(body: Callable[[EngineGround, str], None]) -> Callable[[EngineGround, str], None]:
+        _checks.append(EngineCheck(part, body))
         return body
 
     return add
@@ -113,7 +113,7 @@ def _shape(engine: Engine, run_id: str) -> Sequence[tuple[Any, ...]]:
 
 
 @_check("step")
-def steps_of_both_colors_run_once_each_in_order(ground: Ground, path: str) -> None:
+def steps_of_both_colors_run_once_each_in_order(ground: EngineGround, path: str) -> None:
     """From sync and from async code, with the same record."""
     with ground.open() as engine:
         assert engine.run(programs.order, path, run_id=f"a{path}") == ["one", "two", "three"]
@@ -125,7 +125,7 @@ def steps_of_both_colors_run_once_each_in_order(ground: Ground, path: str) -> No
 
 
 @_check("step")
-def the_same_id_is_the_same_run(ground: Ground, path: str) -> None:
+def the_same_id_is_the_same_run(ground: EngineGround, path: str) -> None:
     """Who comes later gets the result; nothing is done twice."""
     with ground.open() as engine:
         for _ in range(2):
@@ -137,7 +137,7 @@ def the_same_id_is_the_same_run(ground: Ground, path: str) -> None:
 
 
 @_check("step")
-def answers_are_json(ground: Ground, path: str) -> None:
+def answers_are_json(ground: EngineGround, path: str) -> None:
     """A decision sees on its first run what a replay would show it."""
     assert path
     with ground.open() as engine:
@@ -146,7 +146,7 @@ def answers_are_json(ground: Ground, path: str) -> None:
 
 
 @_check("step")
-def a_failed_attempt_is_retried_and_recorded(ground: Ground, path: str) -> None:
+def a_failed_attempt_is_retried_and_recorded(ground: EngineGround, path: str) -> None:
     """Under the same key, each attempt with its own error."""
     with ground.open() as engine:
         assert engine.run(programs.flaky, path, 2, 3, run_id=path) == 3
@@ -160,7 +160,7 @@ def a_failed_attempt_is_retried_and_recorded(ground: Ground, path: str) -> None:
 
 
 @_check("step")
-def attempts_are_counted(ground: Ground, path: str) -> None:
+def attempts_are_counted(ground: EngineGround, path: str) -> None:
     """As many as allowed, and then the run fails with the last error and the user's line."""
     with ground.open() as engine:
         error = _fails(lambda: engine.run(programs.flaky, path, 99, 3, run_id=path))
@@ -174,7 +174,7 @@ def attempts_are_counted(ground: Ground, path: str) -> None:
 
 
 @_check("step")
-def only_what_is_listed_is_retried(ground: Ground, path: str) -> None:
+def only_what_is_listed_is_retried(ground: EngineGround, path: str) -> None:
     """`retry.on` says what is worth another attempt."""
     with ground.open() as engine:
         _fails(lambda: engine.run(programs.picky, path))
@@ -182,7 +182,7 @@ def only_what_is_listed_is_retried(ground: Ground, path: str) -> None:
 
 
 @_check("step")
-def a_failure_is_thrown_into_the_decision(ground: Ground, path: str) -> None:
+def a_failure_is_thrown_into_the_decision(ground: EngineGround, path: str) -> None:
     """Which may go another way; the same on a replay."""
     with ground.open() as engine:
         for call in _both(engine, programs.caught, path):
@@ -191,7 +191,7 @@ def a_failure_is_thrown_into_the_decision(ground: Ground, path: str) -> None:
 
 
 @_check("step")
-def a_timeout_returns_to_the_caller(ground: Ground, path: str) -> None:
+def a_timeout_returns_to_the_caller(ground: EngineGround, path: str) -> None:
     """Of a sync step and of an async one, from sync and from async code; the outcome is not success."""
     with ground.open() as engine:
         for decision in (programs.slow_sync, programs.slow_async):
@@ -203,7 +203,7 @@ def a_timeout_returns_to_the_caller(ground: Ground, path: str) -> None:
 
 
 @_check("step")
-def a_returned_coroutine_is_awaited(ground: Ground, path: str) -> None:
+def a_returned_coroutine_is_awaited(ground: EngineGround, path: str) -> None:
     """In every slot."""
     with ground.open() as engine:
         for call in _both(engine, programs.returns_coroutine, path):
@@ -212,7 +212,7 @@ def a_returned_coroutine_is_awaited(ground: Ground, path: str) -> None:
 
 
 @_check("step")
-def a_lost_coroutine_is_not_success(ground: Ground, path: str) -> None:
+def a_lost_coroutine_is_not_success(ground: EngineGround, path: str) -> None:
     """And not tried again: the mistake is in the code."""
     with ground.open() as engine:
         for number, call in enumerate(_both(engine, programs.loses_coroutine, path), start=1):
@@ -223,7 +223,7 @@ def a_lost_coroutine_is_not_success(ground: Ground, path: str) -> None:
 
 
 @_check("step")
-def a_result_that_is_not_json_is_not_success(ground: Ground, path: str) -> None:
+def a_result_that_is_not_json_is_not_success(ground: EngineGround, path: str) -> None:
     """It says which part of it."""
     with ground.open() as engine:
         error = _fails(lambda: engine.run(programs.not_json, path))
@@ -234,7 +234,7 @@ def a_result_that_is_not_json_is_not_success(ground: Ground, path: str) -> None:
 # Crashes
 
 
-def _die(ground: Ground, path: str, at: str) -> None:
+def _die(ground: EngineGround, path: str, at: str) -> None:
     script = f"""
         {textwrap.indent(ground.program(), " " * 8).strip()}
         from troth.testing import engine_programs as programs
@@ -248,7 +248,7 @@ def _die(ground: Ground, path: str, at: str) -> None:
 
 
 @_check("crash")
-def killed_within_a_step_it_goes_on_by_itself(ground: Ground, path: str) -> None:
+def killed_within_a_step_it_goes_on_by_itself(ground: EngineGround, path: str) -> None:
     """What is recorded is not repeated; the step in flight is, under the same key."""
     _die(ground, path, "step")
     assert _names(path) == ["one", "two"]
@@ -260,7 +260,7 @@ def killed_within_a_step_it_goes_on_by_itself(ground: Ground, path: str) -> None
 
 
 @_check("crash")
-def killed_twice_it_still_finishes(ground: Ground, path: str) -> None:
+def killed_twice_it_still_finishes(ground: EngineGround, path: str) -> None:
     """Each kill costs at most the step in flight."""
     _die(ground, path, "next")
     assert _names(path) == ["one", "two", "three"]
@@ -273,7 +273,7 @@ def killed_twice_it_still_finishes(ground: Ground, path: str) -> None:
 
 
 @_check("cancel")
-def a_cancelled_run_cleans_up_and_is_cancelled(ground: Ground, path: str) -> None:
+def a_cancelled_run_cleans_up_and_is_cancelled(ground: EngineGround, path: str) -> None:
     """Whatever it waits for; what the decision then asks for is performed."""
     with ground.open() as engine:
         for color in ("async step", "sleep", "signal"):
@@ -298,7 +298,7 @@ def a_cancelled_run_cleans_up_and_is_cancelled(ground: Ground, path: str) -> Non
 
 
 @_check("wait")
-def a_signal_reaches_the_run_before_or_after_it_waits(ground: Ground, path: str) -> None:
+def a_signal_reaches_the_run_before_or_after_it_waits(ground: EngineGround, path: str) -> None:
     """Sent once with the same key, it arrives once."""
     with ground.open() as engine:
         handle = engine.start(programs.approval, path, run_id=path)
@@ -315,7 +315,7 @@ def a_signal_reaches_the_run_before_or_after_it_waits(ground: Ground, path: str)
 
 
 @_check("wait")
-def a_waiting_run_outlives_its_engine(ground: Ground, path: str) -> None:
+def a_waiting_run_outlives_its_engine(ground: EngineGround, path: str) -> None:
     """It waits without anybody, and goes on when there is somebody again."""
     with ground.open() as engine:
         handle = engine.start(programs.approval, path, run_id=path)
@@ -330,7 +330,7 @@ def a_waiting_run_outlives_its_engine(ground: Ground, path: str) -> None:
 
 
 @_check("wait")
-def a_signal_after_the_timeout_is_for_the_next_wait(ground: Ground, path: str) -> None:
+def a_signal_after_the_timeout_is_for_the_next_wait(ground: EngineGround, path: str) -> None:
     """One in time is received; one that is too late stays for whoever waits for that name next."""
     with ground.open() as engine:
         in_time = engine.start(programs.patient, f"{path}-in-time", 60.0, run_id=f"{path}-in-time")
@@ -343,7 +343,7 @@ def a_signal_after_the_timeout_is_for_the_next_wait(ground: Ground, path: str) -
 
 
 @_check("wait")
-def a_sleep_is_a_moment_not_a_duration(ground: Ground, path: str) -> None:
+def a_sleep_is_a_moment_not_a_duration(ground: EngineGround, path: str) -> None:
     """The time that nobody was there counts."""
     with ground.open() as engine:
         handle = engine.start(programs.naps, path, 1.0, run_id=path)
@@ -357,7 +357,7 @@ def a_sleep_is_a_moment_not_a_duration(ground: Ground, path: str) -> None:
 
 
 @_check("wait")
-def branches_run_at_once_with_one_record(ground: Ground, path: str) -> None:
+def branches_run_at_once_with_one_record(ground: EngineGround, path: str) -> None:
     """From sync and from async code; every branch has its own steps."""
     with ground.open() as engine:
         expected = [f"async-{number}" for number in range(5)]
@@ -371,7 +371,7 @@ def branches_run_at_once_with_one_record(ground: Ground, path: str) -> None:
 
 
 @_check("record")
-def a_failed_run_is_resumed_where_it_stopped(ground: Ground, path: str) -> None:
+def a_failed_run_is_resumed_where_it_stopped(ground: EngineGround, path: str) -> None:
     """From sync and from async code; what is done stays done, and the failure it dealt with stays dealt with."""
     with ground.open() as engine:
         for color in ("sync", "async"):
@@ -384,7 +384,7 @@ def a_failed_run_is_resumed_where_it_stopped(ground: Ground, path: str) -> None:
 
 
 @_check("record")
-def a_fork_has_the_answers_up_to_its_step(ground: Ground, path: str) -> None:
+def a_fork_has_the_answers_up_to_its_step(ground: EngineGround, path: str) -> None:
     """And is a run like any other: asked for by its id, with the same arguments, it is that one."""
     with ground.open() as engine:
         engine.run(programs.order, path, run_id=path)
@@ -395,7 +395,7 @@ def a_fork_has_the_answers_up_to_its_step(ground: Ground, path: str) -> None:
 
 
 @_check("record")
-def runs_and_steps_are_listed(ground: Ground, path: str) -> None:
+def runs_and_steps_are_listed(ground: EngineGround, path: str) -> None:
     """Newest first, by state and decision, the same from a task."""
     with ground.open() as engine:
         engine.run(programs.order, path, run_id=f"{path}-done", label="a label")
@@ -413,7 +413,7 @@ def runs_and_steps_are_listed(ground: Ground, path: str) -> None:
 
 
 @_check("context")
-def a_sync_call_inside_a_running_loop_works(ground: Ground, path: str) -> None:
+def a_sync_call_inside_a_running_loop_works(ground: EngineGround, path: str) -> None:
     """It blocks that loop, which is what a sync call does; it does not fail, and does not hang."""
 
     async def main(engine: Engine) -> object:
@@ -425,7 +425,7 @@ def a_sync_call_inside_a_running_loop_works(ground: Ground, path: str) -> None:
 
 
 @_check("context")
-def an_outer_cancellation_is_kept(ground: Ground, path: str) -> None:
+def an_outer_cancellation_is_kept(ground: EngineGround, path: str) -> None:
     """As asyncio promises; the run is interrupted, and goes on when it is asked for again."""
 
     async def main(engine: Engine) -> None:
@@ -448,7 +448,7 @@ def an_outer_cancellation_is_kept(ground: Ground, path: str) -> None:
 
 
 @_check("context")
-def a_task_cancelled_anywhere_leaves_nobody_holding_the_run(ground: Ground, path: str) -> None:
+def a_task_cancelled_anywhere_leaves_nobody_holding_the_run(ground: EngineGround, path: str) -> None:
     """At every await of `arun` in turn: no task is left, and whoever asks for the run gets its result."""
     for how in HOWS:
         with ground.open() as engine:
@@ -474,7 +474,7 @@ async def _interrupt(work: Awaitable[object]) -> bool:
 
 
 @_check("context")
-def two_loops_one_after_the_other_work(ground: Ground, path: str) -> None:
+def two_loops_one_after_the_other_work(ground: EngineGround, path: str) -> None:
     """And a sync call after both: nothing of the engine dies with a loop."""
     with ground.open() as engine:
         for number in range(2):
@@ -483,7 +483,7 @@ def two_loops_one_after_the_other_work(ground: Ground, path: str) -> None:
 
 
 @_check("context")
-def a_sync_step_does_not_stall_the_loop(ground: Ground, path: str) -> None:
+def a_sync_step_does_not_stall_the_loop(ground: EngineGround, path: str) -> None:
     """Other tasks go on while it works."""
 
     async def main(engine: Engine) -> int:
@@ -500,7 +500,7 @@ def a_sync_step_does_not_stall_the_loop(ground: Ground, path: str) -> None:
 
 
 @_check("context")
-def a_second_process_attaches(ground: Ground, path: str) -> None:
+def a_second_process_attaches(ground: EngineGround, path: str) -> None:
     """It waits for the run that we carry out, and does nothing of it."""
     script = f"""
         {textwrap.indent(ground.program(), " " * 8).strip()}
@@ -522,7 +522,7 @@ def a_second_process_attaches(ground: Ground, path: str) -> None:
 
 
 @_check("context")
-def many_runs_at_once_need_few_threads(ground: Ground, path: str) -> None:
+def many_runs_at_once_need_few_threads(ground: EngineGround, path: str) -> None:
     """Two hundred, with steps of both colors."""
 
     async def main(engine: Engine) -> tuple[list[Any], int]:

@@ -41,10 +41,21 @@ _SIGNALS = {"smart": signal.SIGTERM, "fast": signal.SIGINT, "immediate": signal.
 
 
 class PostgresServer:
-    """A server of its own. `settings` are those of `postgresql.conf`; with `fsync="on"` it is as safe as a real one."""
+    """A server of its own. `settings` are those of `postgresql.conf`; with `fsync="on"` it is as safe as a real one.
 
-    def __init__(self, **settings: str) -> None:
-        binaries = _binaries()
+    With `standby_of`, it follows another one, until `promote()`. `data` is where its files lie, an empty folder.
+    `binaries` is the folder of another PostgreSQL than the one that is found.
+    """
+
+    def __init__(
+        self,
+        *,
+        standby_of: "PostgresServer | None" = None,
+        data: str | os.PathLike[str] | None = None,
+        binaries: Path | None = None,
+        **settings: str,
+    ) -> None:
+        binaries = binaries or _binaries()
         if binaries is None:
             raise RunError(f"No server can be started: {self.missing()}.")
         self._bin = binaries
@@ -54,11 +65,15 @@ class PostgresServer:
         self._folder = Path(tempfile.mkdtemp(prefix="troth-pg-", dir="/tmp"))
         if self._user is not None:
             os.chown(self._folder, self._user, -1)
-        self._data = self._folder / "data"
+        self._data = Path(data) if data is not None else self._folder / "data"
         self._process: subprocess.Popen[bytes] | None = None
         self._watch: subprocess.Popen[bytes] | None = None
         try:
-            self._command([str(self._bin / "initdb"), "-D", str(self._data), "-A", "trust", "-U", "troth", "--no-sync"])
+            if standby_of is None:
+                self._run("initdb", "-D", str(self._data), "-A", "trust", "-U", "troth", "--no-sync")
+            else:
+                source = f"postgresql://troth@/postgres?host={standby_of.folder}"
+                self._run("pg_basebackup", "-D", str(self._data), "-d", source, "-R", "-X", "stream", "--no-sync")
             self.start()
         except BaseException:
             self.close()
@@ -140,6 +155,10 @@ class PostgresServer:
         self.stop(how)
         self.start()
 
+    def promote(self) -> None:
+        """Make a standby a server that is written to; returns when it is."""
+        self._run("pg_ctl", "-D", str(self._data), "-w", "promote")
+
     def close(self) -> None:
         """Stop the server and remove what it kept."""
         self.stop("immediate")
@@ -151,9 +170,9 @@ class PostgresServer:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _command(self, command: list[str]) -> None:
+    def _run(self, name: str, *arguments: str) -> None:
         process = subprocess.run(
-            command,
+            [str(self._bin / name), *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -163,7 +182,7 @@ class PostgresServer:
             check=False,
         )
         if process.returncode:
-            raise RunError(f"`{Path(command[0]).name}` failed: {process.stdout.decode(errors='replace')[-2000:]}")
+            raise RunError(f"`{name}` failed: {process.stdout.decode(errors='replace')[-2000:]}")
 
 
 def _binaries() -> Path | None:

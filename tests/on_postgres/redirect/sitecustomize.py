@@ -35,7 +35,6 @@ def redirect():
             Path(path).touch()
             self.path = Path(path).absolute()
             self.address = self.name = str(self.path)
-            self.is_shared = False  # jobs are on trial here, too, on the one machine that there is
 
     package.SqliteStore = sqlite.SqliteStore = Redirected
 

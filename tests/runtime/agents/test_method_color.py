@@ -196,7 +196,7 @@ def test_the_agents_own_method_is_found(agent, color):
         pytest.param(AsyncStep(), r"`AsyncStep.step` is `async def`(.|\n)*`astep`", id="async def step"),
         pytest.param(PlainAstep(), r"`PlainAstep.astep` is a plain `def`(.|\n)*`step`", id="def astep"),
         pytest.param(SyncOnly, "is a class, not an agent", id="the class itself"),
-        pytest.param(PropertyStep(), "cannot be told", id="a property"),
+        pytest.param(PropertyStep(), "cannot be determined", id="a property"),
         pytest.param(GeneratorStep(), "`GeneratorStep.step` is a generator function", id="a generator"),
         pytest.param(GeneratorAstep(), "`GeneratorAstep.astep` is a generator function", id="an async generator"),
         pytest.param(StepOfNothing(), "cannot be called with a conversation: too many", id="no parameter for it"),

@@ -127,7 +127,7 @@ def test_a_coroutine_that_a_tool_loses_is_told_to_the_model(tmp_path):
     model = ScriptedModel(call("forgetful"), lambda asked: asked.messages[-1].text)
     flow = Workflow("w", step("a", agent="one", inputs={"prompt": {"value": "go"}}))
     with Runtime(tmp_path / "runs.db", agents={"one": ToolCallingAgent(model, [forgetful])}) as runtime:
-        assert "part of it never happened: nobody awaited" in runtime.run(flow).output
+        assert "part of it never happened: it did not await" in runtime.run(flow).output
 
 
 # ---- each answer is written as it comes

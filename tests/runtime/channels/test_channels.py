@@ -71,7 +71,7 @@ def without_color():
         pytest.param(with_a_boolean, "which is none", id="a boolean for a capability"),
         pytest.param(without_send, "has no `send`", id="no send"),
         pytest.param(with_a_generator, "sends nothing", id="a generator"),
-        pytest.param(without_color, "whose color cannot be told", id="no color"),
+        pytest.param(without_color, "whose color cannot be determined", id="no color"),
     ],
 )
 def test_what_cannot_be_a_channel(kind, says):

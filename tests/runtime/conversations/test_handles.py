@@ -410,6 +410,46 @@ def test_a_callback_that_never_returns_does_not_hold_the_run(home, how, monkeypa
     assert "has not returned" in caplog.text
 
 
+def test_a_run_is_told_when_its_callbacks_are_free(home, monkeypatch):
+    """What was sent before the run is still being told on a thread: the run's end waits, and is rung for."""
+    is_held, go_on, calls = threading.Event(), threading.Event(), []
+    monkeypatch.setattr("troth.runtime.conversations.drivers._GRACE", LIMIT)
+    callbacks_now = ConversationRun.callbacks_now
+
+    def counted(run, patience=0.0):
+        calls.append(patience)
+        callbacks_now(run, patience)
+
+    monkeypatch.setattr(ConversationRun, "callbacks_now", counted)
+    heard = []
+
+    def hear(event):
+        heard.append(event.kind)
+        is_held.set()
+        assert go_on.wait(LIMIT)
+
+    conversation = home.open(AsyncEcho(), "c", on_event=[hear])
+    sender = threading.Thread(target=conversation.send, args=["hello"])
+    sender.start()
+    assert is_held.wait(LIMIT)
+
+    async def main():
+        run = asyncio.create_task(conversation.arun())
+        while "run.ended" not in kinds(conversation.events()):
+            await asyncio.sleep(0.001)
+        looks = len(calls)
+        await asyncio.sleep(0.2)
+        waited = len(calls) - looks
+        go_on.set()
+        await run
+        return waited
+
+    waited = asyncio.run(main())
+    sender.join(LIMIT)
+    assert heard[-1] == "run.ended"
+    assert waited < 5  # a loop that looks every few milliseconds would have called forty times
+
+
 # ---- exits and forwarding
 
 

@@ -345,7 +345,7 @@ def test_no_thread_can_be_started(home):
 
 
 def test_a_start_that_is_cancelled_while_it_is_written(tmp_path):
-    """Whoever asked for the run is gone: it is not begun later, by nobody, for ever."""
+    """Whoever asked for the run is gone: it is not begun later, by nobody, forever."""
     path = tmp_path / "troth.db"
     with SqliteStore(path, busy_timeout=LIMIT) as store, Conversations(store) as home:
         conversation = home.open(Done(), "c")

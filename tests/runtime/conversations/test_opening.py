@@ -3,6 +3,7 @@
 import threading
 from collections import Counter
 
+from troth.runtime import Runtime
 from troth.runtime.agents import Agent
 from troth.runtime.conversations import AlreadyRunning, Conversations
 from troth.runtime.conversations.log import stream_of
@@ -83,3 +84,13 @@ def test_a_run_that_starts_in_the_transaction_in_which_another_ends(tmp_path):
     starts = Counter(event.payload["run"] for event in events if event.kind == "run.started")
     assert starts == ends == Counter(dict.fromkeys(starts, 1))
     assert {event.payload["outcome"] for event in events if event.kind == "run.ended"} == {"finished"}
+
+
+def test_half_of_a_letter_is_said_as_it_is(tmp_path):
+    """What is left of an emoji that was cut in two: the log keeps it, and the list shows a mark in its place."""
+    with Runtime(tmp_path / "t.db", in_process=False) as runtime:
+        conversation = runtime.conversations.open(Echo(), "c")
+        conversation.send("half \ud83d")
+        conversation.run()
+        assert conversation.messages()[0].text == "half \ud83d"
+        assert [item.title for item in runtime.lists.conversations()] == ["half ?"]

@@ -129,11 +129,12 @@ class Talk(RuleBasedStateMachine):
     def run_and_fail(self):
         self.agent.fail = True
         try:
-            self.talk.run()
+            end = self.talk.run()
         except ConnectionError:
             assert self.talk.status is Status.FAILED
         else:  # pragma: no cover - a failure was swallowed
-            raise AssertionError("the step's error was lost")
+            entries = [(event.seq, event.kind, event.payload) for event in self.talk.events()]
+            raise AssertionError(f"the step's error was lost: {end}, {entries[-10:]}")
 
     @rule()
     def reopen(self):

@@ -104,7 +104,7 @@ def until_it_waits(engine, run_id, signal):
         time.sleep(0.001)
 
 
-async def interrupted(engine, path):
+async def interrupted(engine, path, patience):
     """Begin a run and be cancelled, which gives its lease back; then let it end."""
     run = engine.find("patient")
     if run is None or not run.state.is_over:
@@ -114,26 +114,31 @@ async def interrupted(engine, path):
         task.cancel()
         await asyncio.wait([task])
         send(engine, "patient", "enough", None)
-    return await engine.aresult("patient", 20)
+    return await engine.aresult("patient", patience)
 
 
 def program(folder):
+    return on(Path(folder, "troth.db"), folder)
+
+
+def on(store, folder, patience=20):
+    """The program, with its runs in `store`; `patience` is how long it waits for the end of one of them."""
     path, marker = str(Path(folder, "effects")), str(Path(folder, "marker"))
     decisions = [main, child, cancellable, resumable, patient]
-    with EmbeddedEngine(Path(folder, "troth.db"), decisions=decisions) as engine:
+    with EmbeddedEngine(store, decisions=decisions) as engine:
         results = {}
         handle = engine.start(main, path, run_id="main")
         send(engine, "main", "early", {"n": 0})
         until_it_waits(engine, "main", "go")
         send(engine, "main", "go", {"n": 1})
-        results["main"] = handle.result(20)
-        results["patient"] = asyncio.run(interrupted(engine, path))
+        results["main"] = handle.result(patience)
+        results["patient"] = asyncio.run(interrupted(engine, path, patience))
         cancelled = engine.start(cancellable, path, run_id="cancellable")
         while not (state := engine.find("cancellable").state).is_over and state is not RunState.WAITING:
             time.sleep(0.001)
         engine.cancel("cancellable")
         try:
-            cancelled.result(20)
+            cancelled.result(patience)
         except RunCancelledError:
             results["cancellable"] = "cancelled"
         try:
@@ -143,7 +148,7 @@ def program(folder):
             results["resumable"] = engine.resume("resumable")
         if engine.find("fork") is None:
             engine.fork("main", "last", fork_id="fork")
-        results["fork"] = engine.result("fork", 20)
+        results["fork"] = engine.result("fork", patience)
         engine.tell_callback_failed("fork", "a callback", ValueError("told"))
         engine._ownership._last_beat = 0.0
         engine._ownership.beat()

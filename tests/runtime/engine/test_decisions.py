@@ -135,7 +135,7 @@ def test_two_decisions_of_one_name_are_refused(engine):
         ),
         pytest.param(lambda: Step(None, call, 1), MisuseError, "A step has a text for a name", id="no name"),
         pytest.param(lambda: Step("s", call, 10**5000), NotJsonError, "more digits", id="a number that is too long"),
-        pytest.param(lambda: Sleep(math.inf), MisuseError, "never ends", id="a sleep for ever"),
+        pytest.param(lambda: Sleep(math.inf), MisuseError, "never ends", id="a sleep forever"),
         pytest.param(lambda: Sleep(math.nan), MisuseError, "never ends, or is none", id="a sleep of NaN"),
         pytest.param(lambda: Wait(None), MisuseError, "A signal has a text for a name", id="no signal"),
         pytest.param(lambda: Wait("s", math.nan), MisuseError, "Give seconds, or None", id="a wait of NaN"),

@@ -6,7 +6,7 @@ import pytest
 
 from troth.runtime import Capability, Channel, Receipt, Runtime
 from troth.runtime.jobs.job_files import JobFiles
-from troth.runtime.jobs.jobs import folder_of
+from troth.runtime.jobs.machine import folder_of
 from troth.runtime.promises import RetryPolicy
 from troth.runtime.store import SqliteStore
 

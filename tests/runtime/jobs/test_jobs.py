@@ -15,9 +15,9 @@ from troth.runtime import Capability, Inline, PromiseRefused, Pushed, Runtime, S
 from troth.runtime.channels import stateless
 from troth.runtime.jobs import ForeignJobError, JobInputError, JobStartError, JobState, UnknownJobError
 from troth.runtime.jobs.job_files import JobFiles
-from troth.runtime.jobs.jobs import folder_of
+from troth.runtime.jobs.machine import folder_of
 from troth.runtime.jobs.supervisor import start_time
-from troth.runtime.promises.errors import NotSettledError
+from troth.runtime.promises.errors import ForeignPromiseError, NotSettledError
 from troth.runtime.store.promise_records import DeliveryState, PromiseState
 from troth.testing import failpoints
 
@@ -56,15 +56,15 @@ def test_how_a_command_ends(runtime, command, options, state, code, says):
     [
         pytest.param(["/no/such/program"], {}, JobStartError, "No such file", id="no such program"),
         pytest.param(["/etc/passwd"], {}, JobStartError, "Permission denied", id="no program at all"),
-        pytest.param("", {}, MisuseError, "is no command", id="nothing"),
-        pytest.param([], {}, MisuseError, "is no command", id="an empty list"),
-        pytest.param(["a\0b"], {}, MisuseError, "is no command", id="a word with NUL"),
-        pytest.param([1], {}, MisuseError, "is no command", id="a number"),
+        pytest.param("", {}, MisuseError, "is not a command", id="nothing"),
+        pytest.param([], {}, MisuseError, "is not a command", id="an empty list"),
+        pytest.param(["a\0b"], {}, MisuseError, "is not a command", id="a word with NUL"),
+        pytest.param([1], {}, MisuseError, "is not a command", id="a number"),
         pytest.param("true", {"cwd": "/no/such/folder"}, MisuseError, "does not exist", id="no such folder"),
         pytest.param("true", {"timeout": 0}, MisuseError, "above 0", id="no time"),
         pytest.param("true", {"on_shutdown": "die"}, MisuseError, "'survive' or 'stop'", id="a shutdown"),
         pytest.param("true", {"watch": [""]}, MisuseError, "`watch` has ''", id="an empty text"),
-        pytest.param("true", {"env": {"A=B": "c"}}, MisuseError, "no name of a variable", id="a variable"),
+        pytest.param("true", {"env": {"A=B": "c"}}, MisuseError, "not the name of a variable", id="a variable"),
         pytest.param("true", {"job_id": "../x"}, MisuseError, "names a folder", id="an id"),
         pytest.param("true", {"detach": "perhaps"}, MisuseError, "`detach` is", id="detach"),
     ],
@@ -182,7 +182,7 @@ def test_write_and_the_end_of_input(runtime):
     runtime.jobs.write(job, b"two\n", end=True)
     assert runtime.jobs.wait(job, 30).exit_code == 0
     assert runtime.jobs.read(job).text == "one\ntwo\n"
-    with pytest.raises(JobInputError, match="Nobody reads"):
+    with pytest.raises(JobInputError, match="is not read any more"):
         runtime.jobs.write(job, "three")
 
 
@@ -215,6 +215,20 @@ def test_reading_consumes_nothing_and_marks_what_is_cut(runtime):
     for wrong in ({"after": -1}, {"limit": 0}):
         with pytest.raises(MisuseError, match="reads nothing"):
             runtime.jobs.read(job, **wrong)
+
+
+def test_half_a_letter_is_read_when_the_rest_is_there(runtime):
+    """Also of a job that goes on: whoever follows its output gets every letter whole."""
+    job = runtime.jobs.start(r"printf 'a\342\202'; read line; printf '\254b'").promise.id
+    until(lambda: runtime.jobs.get(job).output_bytes == 3)
+    first = runtime.jobs.read(job)
+    assert (first.text, first.end) == ("a", 1)
+    assert runtime.jobs.read(job, first.end).text == ""
+    runtime.jobs.write(job, "on\n")
+    runtime.jobs.wait(job, 60)
+    assert runtime.jobs.read(job, first.end).text == "€b"
+    assert runtime.jobs.read(job, first.end, limit=1).text == "€"  # a letter is never cut, however little is asked for
+    assert runtime.jobs.read(job, limit=1).text == "a"
 
 
 def test_bytes_that_are_no_text(runtime):
@@ -299,16 +313,32 @@ def test_cancelling_the_promise_stops_the_job(runtime):
     assert runtime.jobs.get(promise.id).state is JobState.STOPPED
 
 
-def test_cancelling_the_promise_of_another_sessions_job_is_refused(runtime, chat):
+@pytest.mark.parametrize("verb", ["get", "wait", "cancel"])
+def test_the_promise_of_another_sessions_job_is_refused(runtime, chat, verb):
     """F22: no way around the verbs of jobs."""
     with bind("mine", chat):
         promise = runtime.jobs.start("exec sleep 60").promise
-    with bind("theirs", chat), pytest.raises(ForeignJobError):
-        runtime.promises.cancel(promise.id)
+    with bind("theirs", chat), pytest.raises(ForeignPromiseError):
+        getattr(runtime.promises, verb)(promise.id)
     assert runtime.jobs.get(promise.id).state is JobState.RUNNING
     with bind("mine", chat):
         assert promise.cancel()
     assert promise.wait(30).state is PromiseState.CANCELLED
+
+
+def test_a_turn_that_names_a_session_acts_for_it(runtime, chat):
+    """`session=` decides for every verb, also for those that wait through the promise."""
+    with bind("mine", chat):
+        jobs = [runtime.jobs.start("exec sleep 60").promise.id for _ in range(3)]
+    with bind("theirs", chat):
+        assert runtime.jobs.stop(jobs[0], session="mine").state is JobState.STOPPED
+        assert asyncio.run(runtime.jobs.astop(jobs[1], session="mine")).state is JobState.STOPPED
+        with pytest.raises(NotSettledError):
+            runtime.jobs.wait(jobs[2], 0.01, session="mine")
+        with pytest.raises(NotSettledError):
+            asyncio.run(runtime.jobs.await_end(jobs[2], 0.01, session="mine"))
+        assert runtime.promises.cancel(jobs[2], session="mine")
+        assert runtime.jobs.wait(jobs[2], 30, session="mine").state is JobState.STOPPED
 
 
 def test_waiting_has_an_end(runtime):
@@ -376,6 +406,9 @@ def test_tools(runtime, chat):
         assert tools["stop_job"](stored["job"])["state"] == "stopped"
     with stateless():
         assert tools["start_job"]("echo now")["result"]["output"] == "now\n"
+        long = tools["start_job"]("seq 1 100000")
+        assert long["result"]["output"].endswith("99999\n100000\n")
+        assert len(long["result"]["output"]) + int(re.search(r"first (\d+) char", long["note"])[1]) == 588895
 
 
 def test_what_ended_in_a_stored_turn_is_offered_to_the_next_channel(runtime, chat):

@@ -15,8 +15,8 @@ import pytest
 from troth.runtime import Runtime, bind
 from troth.runtime.jobs import JobState
 from troth.runtime.jobs.job_files import JobFiles
-from troth.runtime.jobs.jobs import folder_of
-from troth.runtime.jobs.supervisor import start_time, write_whole
+from troth.runtime.jobs.machine import folder_of
+from troth.runtime.jobs.supervisor import DRAFT, PROCESS, start_time, write_whole
 from troth.runtime.store import StoreError
 from troth.testing import failpoints
 
@@ -69,7 +69,7 @@ def test_killed_with_a_job_under_way(path, tmp_path, again, when):
         go.touch()
         until(files.ending)
     else:
-        assert files.process().lives
+        assert until(files.process).lives
     go.touch()
     runtime, chat = again()
     record = runtime.jobs.get("j-1")
@@ -117,19 +117,47 @@ def test_a_job_whose_supervisor_was_killed(runtime, tmp_path):
     """Nobody knows how it ended, and that is told; as long as it runs, it runs, and it can be stopped."""
     go = tmp_path / "go"
     first = runtime.jobs.start(f"while ! [ -e {go} ]; do sleep 0.02; done; echo done").promise.id
-    second = runtime.jobs.start("exec sleep 60").promise.id
+    second = runtime.jobs.start("exec sleep 600").promise.id
     process = JobFiles(folder_of(runtime.engine.store.path) / first).process()
+    until(JobFiles(folder_of(runtime.engine.store.path) / second).process)  # written a moment after the start
     os.kill(process.supervisor, signal.SIGKILL)
     until(lambda: start_time(process.supervisor) != process.supervisor_started)
     assert runtime.jobs.get(first).state is JobState.RUNNING
     go.touch()
     record = runtime.jobs.wait(first, 30)
     assert (record.state, record.exit_code, record.reason) == (JobState.FAILED, None, "lost")
-    assert "nobody knows how" in runtime.inbox.take(20).text
+    assert "it is unknown how" in runtime.inbox.take(20).text
     assert runtime.jobs.read(first).text == "done\n"
-    assert runtime.jobs.stop(second).state is JobState.STOPPED
+    stopped = runtime.jobs.stop(second, timeout=60)
+    assert (stopped.state, stopped.reason) == (JobState.STOPPED, "stop")
     third = runtime.jobs.start("exit 1").promise.id  # with a supervisor of its own
     assert runtime.jobs.wait(third, 30).exit_code == 1
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looked up in /proc")
+@pytest.mark.parametrize("is_stopped", [True, False])
+def test_a_job_whose_supervisor_was_killed_before_it_wrote_down_which_process_it_is(runtime, tmp_path, is_stopped):
+    """Right after the start, before the file `process` is there: the command runs, so it can be found and stopped."""
+    go = tmp_path / "go"
+    command = f"while ! [ -e {go} ]; do sleep 0.02; done"
+    others = [runtime.jobs.start(command).promise.id for _ in range(2)]
+    job = runtime.jobs.start(command).promise.id
+    files = JobFiles(folder_of(runtime.engine.store.path) / job)
+    process = until(files.process)
+    os.kill(process.supervisor, signal.SIGKILL)
+    until(lambda: not process.is_supervised)
+    supervisor = {"supervisor": process.supervisor, "supervisor_started": process.supervisor_started}
+    (files.folder / DRAFT).write_text(json.dumps(supervisor).ljust(512))
+    (files.folder / PROCESS).unlink()
+    if is_stopped:
+        assert runtime.jobs.stop(job, timeout=60).state is JobState.STOPPED
+        assert not process.lives
+    else:
+        until(files.process)
+        assert files.process()[:4] == process[:4]
+    go.touch()
+    for other in (*others, *([] if is_stopped else [job])):
+        assert runtime.jobs.wait(other, 60).reason == "lost"
 
 
 def test_a_stop_that_was_only_written_down_is_carried_out(runtime, path):

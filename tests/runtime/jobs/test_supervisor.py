@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import signal
 import stat
 import sys
@@ -28,6 +29,7 @@ def request(folder, command, **more):
         "env": dict(os.environ),
         "timeout": None,
         "stops_with_owner": False,
+        "is_kept": True,
         **more,
     }
 
@@ -40,7 +42,13 @@ def folder(tmp_path):
 
 
 def start(folder, command, **more):
-    return supervisor._Command(request(folder, command, **more), MINE, supervisor._Spares())
+    return begun(request(folder, command, **more), supervisor._Spares())
+
+
+def begun(request, spares):
+    command = supervisor._Command(request, request["env"], spares)
+    command.write_process(*MINE)
+    return command
 
 
 def ended(command):
@@ -144,15 +152,50 @@ def test_an_end_that_cannot_be_written_is_written_later(folder, monkeypatch, cap
     assert capfd.readouterr().err.count("could not be written yet") == 1
 
 
+def test_a_full_disk_has_room_for_the_end(folder):
+    """Its file is made before: only what is written over it is written then."""
+    command = start(folder, ["sh", "-c", "exit 7"])
+    draft = folder / "exit.new"
+    assert draft.stat().st_blocks or draft.stat().st_size >= 512
+    size = draft.stat().st_size
+    assert ended(command).code == 7
+    assert (folder / "exit").stat().st_size == size
+    assert not draft.exists()
+
+
 def test_a_command_that_nobody_could_find_again_is_ended(folder, monkeypatch):
-    """If the file that says who it is cannot be written, it was not started."""
+    """If the file that says who it is cannot be written, it is told as one that could not be started."""
     full_disk(monkeypatch, supervisor.PROCESS, 1)
-    spawned, spawn = [], supervisor._spawn
-    monkeypatch.setattr(supervisor, "_spawn", lambda *args: spawned.append(spawn(*args)) or spawned[-1])
-    with pytest.raises(OSError, match="No space left"):
-        start(folder, ["sleep", "60"])
-    assert supervisor.start_time(spawned[0]) is None
-    assert JobFiles(folder).ending().problem["type"] == "OSError"
+    command = start(folder, ["sleep", "60"])
+    assert supervisor.start_time(command.pid) is None
+    assert command.is_timed, "its end is written although nothing happens"
+    problem = ended(command).problem
+    assert (problem["type"], "No space left" in problem["message"]) == ("OSError", True)
+
+
+def test_what_is_asked_of_a_command_before_its_file_is_written_is_done(folder):
+    """Whoever was answered may stop it at once, when nobody can be called yet."""
+    given = request(folder, ["sleep", "60"])
+    command = supervisor._Command(given, given["env"], supervisor._Spares())
+    JobFiles(folder).stop("stop")
+    command.write_process(*MINE)
+    assert ended(command)[1:] == (-signal.SIGTERM, "stop", None)
+
+
+def test_a_job_of_the_same_program_has_its_process_at_once(runtime):
+    """Its file is written after the answer; who asks in between is not told that it is still starting."""
+    records = [runtime.jobs.get(runtime.jobs.start(["true"]).promise.id) for _ in range(20)]
+    assert all(record.pid is not None for record in records)
+
+
+def test_prepared_folders_that_somebody_removed_are_made_anew(folder, tmp_path):
+    """A person who cleans up between two commands does not keep the next one from starting."""
+    spares = supervisor._Spares()
+    spares.claim(str(folder)).close()
+    while spares.make_at is not None:
+        spares.prepare(spares.make_at)
+    shutil.rmtree(tmp_path / ".spare")
+    assert ended(begun(request(folder.with_name("next"), ["sh", "-c", "exit 6"]), spares)).code == 6
 
 
 def spares_of(root):
@@ -168,7 +211,7 @@ def test_folders_are_made_before_their_commands_come(folder):
         spares.prepare(spares.make_at)
     ready = spares_of(folder.parent)
     assert len(ready) == 4
-    command = supervisor._Command(request(folder.with_name("next"), ["sh", "-c", "exit 4"]), MINE, spares)
+    command = begun(request(folder.with_name("next"), ["sh", "-c", "exit 4"]), spares)
     assert len(spares_of(folder.parent)) == 3
     assert ended(command).code == 4
     assert sorted(path.name for path in Path(command.folder).iterdir()) == ["exit", "output", "process", "stdin"]
@@ -198,7 +241,7 @@ def test_a_job_that_was_given_up_is_not_started(folder, is_prepared):
         spares.prepare(spares.make_at)
     assert JobFiles(folder).give_up()
     with pytest.raises(FileExistsError):
-        supervisor._Command(request(folder, ["touch", "ran"]), MINE, spares)
+        begun(request(folder, ["touch", "ran"]), spares)
     assert not (folder.parent / "ran").exists()
     assert not JobFiles(folder).give_up(), "once is enough"
     assert len(spares_of(folder.parent)) == 0
@@ -237,7 +280,7 @@ def test_a_disk_that_takes_no_folder_refuses_the_start(folder, monkeypatch, capf
     assert spares.make_at is None
     assert "No space left" in capfd.readouterr().err
     with pytest.raises(OSError, match="No space left"):
-        supervisor._Command(request(folder.with_name("next"), ["true"]), MINE, spares)
+        begun(request(folder.with_name("next"), ["true"]), spares)
 
 
 @pytest.mark.parametrize("command", [["true"], ["sleep", "60"]], ids=["over", "under way"])

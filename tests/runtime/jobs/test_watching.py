@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from troth.runtime import Runtime, bind
 from troth.runtime.jobs import watching
-from troth.runtime.jobs.watching import LineScanner, Patterns, WatchState, decide_what_to_tell
+from troth.runtime.jobs.watching import LineScanner, WatchPatterns, WatchState, decide_what_to_tell
 
 from .conftest import QUICK, Chat, until
 
 TEXT = "first ERROR\nprogress\rERROR in it\nnothing\nüber ERRÖR\nERROR at the end".encode()
-WATCH = Patterns(["ERROR", re.compile(r"ERR.R$")])
+WATCH = WatchPatterns(["ERROR", re.compile(r"ERR.R$")])
 LINES = ["first ERROR", "progress\rERROR in it", "über ERRÖR", "ERROR at the end"]
 
 
@@ -59,7 +59,7 @@ def test_hits_and_summaries_add_up(steps):
     state, now, singles, summaries, total = WatchState(), 1000.0, 0, 0, 0
     for count, later in steps:
         now += later
-        told = decide_what_to_tell(state, [watching.Hit("x", "x", 0)] * count, now, is_end=False)
+        told = decide_what_to_tell(state, [watching.WatchHit("x", "x", 0)] * count, now, is_end=False)
         assert len(told.hits) <= watching.RATE
         singles, summaries, total, state = singles + len(told.hits), summaries + told.summary, total + count, told.state
         assert singles + summaries + state.untold == total == state.hits

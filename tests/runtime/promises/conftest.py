@@ -74,6 +74,9 @@ class AsyncSwitch(Switch):
 
     async def send(self, delivery):
         await asyncio.sleep(0)
+        if self.mode == "hanging":
+            self.tried.append(delivery)
+            await asyncio.sleep(3600)  # to block the loop would be wrong in itself
         return Switch.send(self, delivery)
 
 

@@ -1,7 +1,7 @@
 """Killed at every commit and around every send, started again: nothing is lost, and one id is one thing."""
 
 import json
-import time
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -68,9 +68,11 @@ def test_killed_and_started_again(lab, tmp_path, failpoint, after, nth):
     assert sorted(told) == ["p-1-done-1", "p-2-done-1"]
 
 
-def test_a_lease_of_the_dead_is_void_at_once(lab, tmp_path):
-    """F6: killed between the lease and the receipt, and restarted within the lease's time."""
+def test_a_lease_of_the_dead_is_void_at_once(lab, tmp_path, path):
+    """F6: killed between the lease and the receipt, and restarted within the lease's time, which is a day here."""
     assert lab.run(tmp_path, "channel.send.before").was_killed
-    begun = time.monotonic()
+    with sqlite3.connect(path) as store:
+        store.execute("UPDATE deliveries SET leased_until = leased_until + 86400 WHERE state = 'leased'")
+        assert store.total_changes >= 1
+    store.close()
     assert lab.run(tmp_path).answer["counts"]["delivered"] == 2
-    assert time.monotonic() - begun < 30  # the time of a lease: it was not waited for

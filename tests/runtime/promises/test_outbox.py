@@ -3,6 +3,7 @@
 import asyncio
 import sys
 import threading
+import time
 from dataclasses import replace
 
 import pytest
@@ -38,8 +39,6 @@ def promised(runtime, channel, session="s", value=1, **kwargs):
 @pytest.mark.parametrize("mode", ["down", "refusing", "silent", "hanging"])
 def test_a_channel_that_does_not_deliver_leaves_a_dead_letter(path, kind, mode):
     """F7, F18, F23: a raise, a refusal, None and silence are no delivery; after the limit it is dead and can be replayed."""
-    if mode == "hanging" and kind is AsyncSwitch:
-        pytest.skip("it would block the loop: an async channel that blocks is wrong in itself")
     policy = replace(QUICK, send_timeout=2.0 if mode == "hanging" else QUICK.send_timeout)
     with Runtime(path, delivery=policy) as runtime:
         channel = kind(mode=mode)
@@ -58,6 +57,84 @@ def test_a_channel_that_does_not_deliver_leaves_a_dead_letter(path, kind, mode):
         assert channel.ids == [delivery]
 
 
+def test_a_channel_that_is_closed_while_it_leases_is_owed_what_it_had_leased(path):
+    """The lease is committed after the channel was told to end: it belongs to nobody, and is given back."""
+    leasing, closing = threading.Event(), threading.Event()
+
+    def hold(_):
+        leasing.set()
+        closing.wait(60)
+
+    with Runtime(path, delivery=QUICK) as runtime:
+        first = Switch("s")
+        runtime.open_channel(first)
+        with failpoints.armed("outbox.lease.before", hold):
+            delivery = promised(runtime, first)
+            assert leasing.wait(60)
+            closer = threading.Thread(target=runtime.close_channel, args=(first,))
+            closer.start()
+            until(lambda: not runtime.outbox.serves(first))
+            time.sleep(0.2)  # its task ends, and it waits for the commit that is under way
+            closing.set()
+            closer.join(60)
+        assert first.ids == []
+        again = Switch("s")
+        runtime.open_channel(again)
+        until(lambda: again.ids == [delivery])
+
+
+class Stuck(Switch):
+    """Its `send` returns when it is told to, and not before."""
+
+    def send(self, delivery):
+        self.tried.append(delivery)
+        self.freed.wait(60)
+        return Receipt.done("late")
+
+
+def test_a_channel_whose_sends_never_return_takes_no_threads_from_the_others(path):
+    """A handful of calls stay stuck; after that it is not called again, and the other channels are served as before."""
+    policy = RetryPolicy(limit=50, over=600.0, first=0.01, longest=0.02, send_timeout=0.05, probe=0.02)
+    with Runtime(path, delivery=policy) as runtime:
+        stuck, good = Stuck("stuck"), Switch("good")
+        runtime.open_channel(stuck)
+        runtime.open_channel(good)
+        ids = [promised(runtime, stuck, session=f"s{number}") for number in range(24)]
+        until(lambda: "as many as allowed" in (runtime.outbox.find(ids[0]).problem or ""))
+        called = len(stuck.tried)
+        fine = [promised(runtime, good, session="t") for _ in range(5)]
+        until(lambda: good.ids == fine)
+        assert len(stuck.tried) == called
+        stuck.freed.set()
+        until(lambda: runtime.outbox.counts().delivered == len(ids) + len(fine))
+
+
+class Raises(AsyncSwitch):
+    """Raises an error, the first time."""
+
+    def __init__(self, error):
+        super().__init__()
+        self.error = error
+
+    async def send(self, delivery):
+        self.tried.append(delivery)
+        if len(self.tried) == 1:
+            raise self.error
+        return await AsyncSwitch.send(self, delivery)
+
+
+@pytest.mark.parametrize(
+    "error", [GeneratorExit, asyncio.CancelledError, KeyboardInterrupt, SystemExit, StopAsyncIteration, MemoryError]
+)
+def test_whatever_a_channel_raises_it_is_served_again(runtime, error):
+    """It ends one attempt, and not the serving of the channel."""
+    channel = Raises(error())
+    runtime.open_channel(channel)
+    delivery = promised(runtime, channel)
+    until(lambda: runtime.outbox.find(delivery).state is DeliveryState.DELIVERED)
+    assert channel.ids == [delivery]
+
+
 def test_a_dead_letter_is_told_by_a_second_route(runtime):
     """Giving up is told where somebody listens."""
     broken, good = Switch("broken", "refusing"), Switch("good")
@@ -67,6 +144,42 @@ def test_a_dead_letter_is_told_by_a_second_route(runtime):
     told = until(lambda: good.sent)[0]
     assert (told.kind, told.session) == ("summary", "s")
     assert f"troth outbox show {delivery}" in told.text
+
+
+def test_two_channels_that_are_the_second_route_of_each_other(runtime):
+    """What tells that something was given up goes through each of them once, not to and fro for ever."""
+    channels = {name: Switch(name, "refusing") for name in "ab"}
+    runtime.open_channel(channels["a"], second_route="b")
+    runtime.open_channel(channels["b"], second_route="a")
+    delivery = promised(runtime, channels["a"])
+    until(lambda: runtime.outbox.counts().dead == 2)
+    time.sleep(2 * QUICK.longest)
+    counts = runtime.outbox.counts()
+    assert (counts.promised, counts.dead) == (2, 2)
+    notice = runtime.outbox.list(states=["dead"], channel="b")[0]
+    assert notice.data == {"gave_up": delivery, "routes": ["a"], "why": "refused: not now"}
+
+
+def test_a_list_misses_nothing_that_is_on_its_way(runtime):
+    """What goes from one state to another while the list is read is in it."""
+    channel = Switch()
+    runtime.open_channel(channel)
+    delivery = promised(runtime, channel)
+    until(lambda: runtime.outbox.counts().delivered)
+    is_over, sizes = threading.Event(), set()
+
+    def look():
+        while not is_over.is_set():
+            sizes.add(len(runtime.outbox.list(states=list(DeliveryState))))
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    for _ in range(60):
+        runtime.outbox.replay(delivery)
+        until(lambda: runtime.outbox.counts().delivered)
+    is_over.set()
+    looking.join()
+    assert sizes == {1}
 
 
 def test_acceptance_is_no_delivery(runtime):
@@ -188,6 +301,53 @@ def test_what_is_stored_is_offered_to_the_next_channel_of_the_session(runtime):
     assert runtime.outbox.find(f"{theirs.id}-done-1").state is DeliveryState.STORED
 
 
+@pytest.mark.parametrize("when", ["before it is opened", "before it can push"])
+def test_a_turn_that_began_too_early_is_offered_what_is_stored(runtime, when):
+    """The turn is still under way when its channel is opened, or comes back."""
+    channel = Switch(capability=Capability.STORE if when == "before it can push" else Capability.PUSH)
+    with bind("s", channel, Capability.STORE):
+        stored = runtime.promises.start(give, 1).promise
+    stored.wait(60)
+    if when == "before it can push":
+        runtime.open_channel(channel)
+    with bind("s", channel):
+        if when == "before it can push":
+            channel.can = Capability.PUSH
+        else:
+            runtime.open_channel(channel)
+        until(lambda: channel.ids == [f"{stored.id}-done-1"])
+
+
+def test_a_turn_that_began_before_the_runtime_was_used(path):
+    """The inbox of a program is bound to the session, although nothing was opened yet."""
+    with Runtime(path, in_process=False) as runtime, bind("s"):
+        stored = runtime.promises.start(give, 1).promise
+        stored.wait(60)
+    with Runtime(path) as runtime, bind("s"):
+        assert runtime.inbox.take(60).promise == stored.id
+
+
+@pytest.mark.parametrize("kind", [Switch, AsyncSwitch])
+def test_a_channel_that_closes_the_runtime(path, kind, caplog):
+    """In the middle of its own `send`: the delivery is still owed, and nothing goes on in this process."""
+    runtime = Runtime(path, delivery=QUICK, in_process=False)
+
+    class Closing(kind):
+        async def send(self, delivery):
+            runtime.close()
+            return Switch.send(self, delivery)
+
+    channel = Closing()
+    runtime.open_channel(channel)
+    with bind("s", channel):
+        runtime.promises.start(give, 1)
+    until(lambda: channel.sent)
+    until(lambda: not any(thread.name.startswith("troth-outbox") for thread in threading.enumerate()))
+    assert "tried again" not in caplog.text
+    with Runtime(path, delivery=QUICK, in_process=False) as again:
+        assert again.outbox.counts().stored == 1
+
+
 @pytest.mark.parametrize("answer", [True, False, None], ids=["yes", "no", "nobody to ask"])
 def test_something_old_is_asked_about(runtime, answer):
     """`max_age`: the receiver is asked before it is surprised."""
@@ -269,6 +429,21 @@ def test_the_clock_may_jump(path):
         shift[0] = 0.0
         channel.mode = "up"
         until(lambda: runtime.outbox.find(delivery).state is DeliveryState.DELIVERED)
+
+
+def test_a_clock_that_is_set_forward_ends_no_lease_of_the_living(path):
+    """What somebody holds in memory is not sent again because an hour went by in a moment."""
+    shift = [0.0]
+    with SqliteStore(path, clock=lambda: time.time() + shift[0]) as store, Runtime(store, delivery=PATIENT) as runtime:
+        channel = Switch(mode="accepting")
+        runtime.open_channel(channel)
+        delivery = promised(runtime, channel)
+        until(lambda: channel.sent)
+        shift[0] = 3600.0
+        until(lambda: runtime.outbox.find(delivery).leased_until > store.clock())  # it was renewed, and not ended
+        time.sleep(1.0)  # as long as two sweeps
+        assert channel.ids == [delivery]
+        assert runtime.outbox.ack(delivery)
 
 
 def test_what_was_stored_before_the_clock_was_set_back_is_offered_at_once(path):
@@ -353,7 +528,7 @@ ODD_ANSWERS = {
 @pytest.mark.parametrize("odd", ODD_ANSWERS)
 @pytest.mark.parametrize("kind", [Switch, AsyncSwitch])
 def test_whatever_a_channel_answers_is_an_attempt_that_can_be_written_down(patient, kind, odd):
-    """F23: it is tried again, and not leased for ever by a process that does not send it."""
+    """F23: it is tried again, and not leased forever by a process that does not send it."""
 
     class Odd(kind):
         def __init__(self):
@@ -415,7 +590,7 @@ def test_nobody_who_is_asked_ends_the_delivering(patient, error):
 
 
 def test_a_channel_that_cancels_its_own_task_keeps_nothing(patient, caplog):
-    """What it was sending is owed again, and not renewed for ever as if somebody still sent it."""
+    """What it was sending is owed again, and not renewed forever as if somebody still sent it."""
 
     class Cancelling(Switch):
         async def send(self, delivery):

@@ -216,13 +216,75 @@ def test_both_colors_answer_the_same(runtime):
     other.wait(60)
 
 
-def test_another_session_is_refused(runtime):
-    """Each verb asks whose promise it is."""
-    promise = runtime.promises.start(give, 1).promise
+VERBS = {
+    "get": lambda promises, promise, **who: promises.get(promise, **who),
+    "wait": lambda promises, promise, **who: promises.wait(promise, 60, **who),
+    "cancel": lambda promises, promise, **who: promises.cancel(promise, **who),
+    "aget": lambda promises, promise, **who: asyncio.run(promises.aget(promise, **who)),
+    "await_end": lambda promises, promise, **who: asyncio.run(promises.await_end(promise, 60, **who)),
+    "acancel": lambda promises, promise, **who: asyncio.run(promises.acancel(promise, **who)),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_another_session_is_refused(runtime, verb):
+    """For every verb, in a turn of another session or by name; whoever is in no turn sees everything."""
+    chat = Switch()
+    with bind("mine", chat):
+        promise = runtime.promises.start(give, 1).promise
     promise.wait(60)
-    for verb in (runtime.promises.get, runtime.promises.wait, runtime.promises.cancel):
+    with bind("theirs", chat):
+        with pytest.raises(ForeignPromiseError, match="another session than 'theirs'"):
+            VERBS[verb](runtime.promises, promise.id)
+        VERBS[verb](runtime.promises, promise.id, session="mine")
+    for who in ({"session": "theirs"}, {"session": "main"}):
         with pytest.raises(ForeignPromiseError):
-            verb(promise.id, session="somebody else")
+            VERBS[verb](runtime.promises, promise.id, **who)
+    VERBS[verb](runtime.promises, promise.id)
+    with bind("mine", chat):
+        VERBS[verb](runtime.promises, promise.id)
+        with bind(None):
+            VERBS[verb](runtime.promises, promise.id)
+
+
+def test_another_sessions_turn_stops_nothing_and_lists_nothing(runtime):
+    """By the handle as by the id; an unknown promise is unknown to everybody."""
+    chat = Switch()
+    with bind("mine", chat):
+        promise = runtime.promises.start(hold).promise
+    with bind("theirs", chat):
+        assert runtime.promises.list() == asyncio.run(runtime.promises.alist()) == []
+        for ask in (promise.get, promise.wait, promise.cancel):
+            with pytest.raises(ForeignPromiseError):
+                ask()
+        with pytest.raises(UnknownPromiseError):
+            runtime.promises.get("p-nobody")
+    assert promise.get().state is PromiseState.OPEN
+    with bind("mine", chat):
+        assert [record.id for record in runtime.promises.list()] == [promise.id]
+        assert promise.cancel()
+    assert [record.id for record in runtime.promises.list()] == [promise.id]
+    assert promise.wait(60).state is PromiseState.CANCELLED
+
+
+def test_a_conversation_cannot_ask_for_what_another_has_begun(runtime):
+    """Its turn is its session's, bound or not."""
+    of_the_program = runtime.promises.start(give, 1).promise
+    of_the_program.wait(60)
+    refused = []
+
+    class Agent:
+        def step(self, conversation):
+            for verb in VERBS.values():
+                with pytest.raises(ForeignPromiseError) as caught:
+                    verb(runtime.promises, of_the_program.id)
+                refused.append(str(caught.value))
+
+    conversation = runtime.conversations.open(Agent(), "talk-1")
+    conversation.send("hello")
+    conversation.run()
+    assert len(refused) == len(VERBS)
+    assert all("'talk-1'" in message for message in refused)
 
 
 def test_another_process_can_ask_at_once(runtime, path):
@@ -263,6 +325,27 @@ def test_a_start_that_fails_is_an_error(path):
             runtime.promises.start(give, 1, promise_id="p-1")
         with pytest.raises(UnknownPromiseError):
             runtime.promises.get("p-1")
+
+
+@pytest.mark.parametrize(
+    ("args", "options", "says"),
+    [
+        ((), {}, "missing 1 required"),
+        ((1, 2), {}, "2 were given"),
+        ((1,), {"promise_id": 5}, "`promise_id` is 5"),
+        ((1,), {"promise_id": ""}, "`promise_id` is ''"),
+    ],
+    ids=["too few", "too many", "an id that is no text", "an empty id"],
+)
+@pytest.mark.parametrize("color", ["sync", "async"])
+def test_what_could_never_end_is_not_promised(runtime, args, options, says, color):
+    """A decision that does not take its arguments is refused before anything is written down."""
+    with pytest.raises(MisuseError, match=says):
+        if color == "sync":
+            runtime.promises.start(give, *args, **options)
+        else:
+            asyncio.run(runtime.promises.astart(give, *args, **options))
+    assert runtime.outbox.counts().promised == 0
 
 
 def test_inline_work_that_fails_raises(runtime):

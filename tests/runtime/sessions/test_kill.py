@@ -229,6 +229,34 @@ def test_a_conversation_is_interrupted(place):
     assert kill.stopped[0].startswith("conversation")
 
 
+def test_a_kill_hears_that_a_conversation_was_let_go(place, monkeypatch):
+    """It is told by the commit, and does not look again and again: here the next look would come after an hour."""
+    monkeypatch.setattr("troth.runtime.sessions.kill._ALIVE", 3600)
+    store, looked = place.hypervisor.store, threading.Event()
+    is_alive = store.is_alive
+
+    def look(owner):
+        looked.set()
+        return is_alive(owner)
+
+    monkeypatch.setattr(store, "is_alive", look)
+
+    class Reluctant:
+        def step(self, conversation):
+            place.begun.set()
+            while not conversation.is_interrupted:
+                time.sleep(0.001)
+            looked.clear()
+            assert looked.wait(10)
+
+    conversation = place.member.converse(Reluctant())
+    conversation.send("hello")
+    thread = place.at_work(conversation.run)
+    kill = place.kill(timeout=20)
+    thread.join()
+    assert (kill.terminated, kill.left) == (True, ())
+
+
 def test_terminate_undoes_what_is_open(place):
     """And says what resists: the session then stays terminating."""
     thread = place.at_work(lambda: place.member.act("wait"))

@@ -14,6 +14,7 @@ import pytest
 from troth import bridge
 from troth.errors import MisuseError
 from troth.runtime import Runtime, Saga, SagaFailedError
+from troth.runtime.engine import EmbeddedEngine, Step
 from troth.runtime.sessions import (
     Action,
     CannotJoinError,
@@ -31,6 +32,7 @@ from troth.runtime.sessions import (
     UnknownSessionError,
 )
 from troth.runtime.sessions.state import ALLOWED
+from troth.runtime.store import SqliteStore
 
 KEY = "a key that is only used in tests"
 OPEN_RATES = {}
@@ -57,7 +59,7 @@ def test_the_whole_way(hypervisor):
     hypervisor.join(session, "a", score=0.8)
     assert hypervisor.get(session).state is SessionState.HANDSHAKING
     hypervisor.leave(session, "a")
-    with pytest.raises(SessionStateError, match="nobody is in it"):
+    with pytest.raises(SessionStateError, match="it has no member"):
         hypervisor.activate(session)
     hypervisor.join(session, "a", score=0.8)
     assert hypervisor.activate(session).state is SessionState.ACTIVE
@@ -440,6 +442,29 @@ def test_nothing_inert(path, hypervisor, session):
         hypervisor.join(session, "a", score=0.9, history=["something"])
     with pytest.raises(MisuseError):
         hypervisor.verify(session, "a")
+
+
+def test_an_engine_that_is_given_is_the_one_that_works(path, actions):
+    """Its threads call the actions, and it stays open when the hypervisor is closed."""
+    with SqliteStore(path) as store, EmbeddedEngine(store) as engine:
+        with Hypervisor(store, actions=actions, audit_key=KEY, engine=engine) as hypervisor:
+            session = hypervisor.create("ops")
+            member = hypervisor.join(session, "a", score=0.8)
+            hypervisor.activate(session)
+            assert member.act("look") == "seen"
+            assert "session act look" in engine.decisions()
+        assert engine.run(lambda: (yield Step("still", lambda: 1)), run_id="r") == 1
+
+
+def test_an_engine_whose_commits_are_elsewhere_is_refused(path, tmp_path):
+    """What a session allows is decided in the commit that begins a step."""
+    with SqliteStore(path) as store, EmbeddedEngine(tmp_path / "other.db") as other:
+        with pytest.raises(MisuseError, match="another store"):
+            Hypervisor(store, audit_key=KEY, engine=other)
+        with pytest.raises(MisuseError, match="another store"):
+            Hypervisor(path, audit_key=KEY, engine=other)
+        with pytest.raises(MisuseError, match="elsewhere"):
+            Hypervisor(store, audit_key=KEY, engine=object())
 
 
 @pytest.mark.parametrize("trials", [10, pytest.param(1000, marks=pytest.mark.soak)])

@@ -259,7 +259,7 @@ def test_a_store_after_fork(store):
 
 
 def test_the_log_is_folded_into_the_file(path):
-    """The log does not grow for ever, although SQLite's own checkpoints are off."""
+    """The log does not grow forever, although SQLite's own checkpoints are off."""
     with SqliteStore(path) as store:
         for _ in range(3):
             for number in range(1000):

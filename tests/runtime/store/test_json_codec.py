@@ -100,6 +100,6 @@ def test_what_is_refused(value, path, says):
 def test_a_coroutine_is_named():
     """A coroutine in a result is a forgotten await, and is called that."""
     coroutine = lost()
-    with pytest.raises(NotJsonError, match=r"a coroutine \(`lost`\) that nobody awaited"):
+    with pytest.raises(NotJsonError, match=r"a coroutine \(`lost`\) that was not awaited"):
         keep({"x": coroutine}, "result")
     coroutine.close()

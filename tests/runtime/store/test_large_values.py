@@ -90,7 +90,7 @@ def written_by(monkeypatch):
         return wrapper
 
     for name in ("_alone", "_locked"):
-        monkeypatch.setattr(writer.Writer, name, noted(getattr(writer.Writer, name)))
+        monkeypatch.setattr(writer.SqliteWriter, name, noted(getattr(writer.SqliteWriter, name)))
     return threads
 
 

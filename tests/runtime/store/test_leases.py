@@ -74,7 +74,7 @@ def test_a_stopped_owner_that_wakes_up_late_writes_nothing(store):
         tx.append_event("s", "said", "too late", 0.0)
         tx.hold("run:r", "first")
 
-    with pytest.raises(LeaseLostError, match="owned by somebody else"):
+    with pytest.raises(LeaseLostError, match="owned by another process"):
         store.commit(POINT, late)
     assert store.events("s") == []
     store.commit(POINT, lambda tx: tx.release("run:r", "first"))

@@ -229,6 +229,7 @@ def downgrade(connection):
     order = {"trigger": 0, "index": 1, "table": 2}
     for kind, name in sorted(set(connection.execute(names)) - before, key=lambda one: order[one[0]]):
         connection.execute(f"DROP {kind} IF EXISTS {name}")
+    connection.execute("ALTER TABLE deliveries DROP COLUMN attempts")
     connection.execute("DROP INDEX runs_by_label")
     connection.execute("CREATE INDEX runs_by_label ON runs (label, created_at, id) WHERE label IS NOT NULL")
     connection.execute("PRAGMA user_version = 7")
@@ -261,9 +262,13 @@ def test_only_the_last_changes_are_kept(path):
 @pytest.mark.parametrize(
     ("ask", "says"),
     [
-        pytest.param(lambda lists: lists.runs(cursor="nonsense"), "no place in a list", id="a cursor"),
-        pytest.param(lambda lists: lists.deliveries(cursor="1:2"), "no place in a list", id="a cursor of another list"),
-        pytest.param(lambda lists: lists.search("x", cursor="e30x"), "no place in a search", id="a cursor of a search"),
+        pytest.param(lambda lists: lists.runs(cursor="nonsense"), "not a position in a list", id="a cursor"),
+        pytest.param(
+            lambda lists: lists.deliveries(cursor="1:2"), "not a position in a list", id="a cursor of another list"
+        ),
+        pytest.param(
+            lambda lists: lists.search("x", cursor="e30x"), "not a position in a search", id="a cursor of a search"
+        ),
         pytest.param(lambda lists: lists.runs(limit=0), "whole number", id="nothing"),
         pytest.param(lambda lists: lists.runs(limit=5000), "1,000 or less", id="too much"),
         pytest.param(lambda lists: lists.search(" "), "nothing to search for", id="an empty search"),

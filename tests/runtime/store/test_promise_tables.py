@@ -8,7 +8,15 @@ import pytest
 
 from troth.errors import InternalError
 from troth.runtime.store import RunState, SqliteStore, commit_point
-from troth.runtime.store.promise_records import DeliveryState, NewPromise, OutboxCounts, PromiseState, Settlement
+from troth.runtime.store.promise_records import (
+    DeliveryAttempt,
+    DeliveryState,
+    NewPromise,
+    OutboxCounts,
+    PromiseState,
+    Settlement,
+)
+from troth.runtime.store.sqlite import schema
 
 POINT = commit_point("test.promise_tables", "whatever a test writes")
 V5 = Path(__file__).with_name("v5.sql")
@@ -144,6 +152,29 @@ def plans(store, path, ask):
         ]
 
 
+def test_a_file_of_version_8_keeps_what_a_receiver_said_last(path):
+    """What it said before was not kept; from now on each attempt is."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        schema.migrate(connection, schema.MIGRATIONS[:8])
+        connection.execute(
+            "INSERT INTO promises (number, id, session, work, subject, title, channel, created_at, is_open) "
+            "VALUES (1, 'p', 's', 'task', 'r', 'title', 'chat', 1.0, 0)"
+        )
+        connection.execute(
+            "INSERT INTO deliveries (state, session, promise, kind, seq, created_at, updated_at, outcome, channel, "
+            "attempt, problem, finished_at) VALUES ('dead', 's', 1, 'done', 1, 1.0, 2.0, 'done', 'chat', 3, '410', 2.0)"
+        )
+    with SqliteStore(path) as store:
+        (record,) = store.promises.deliveries_of("p")
+        assert (record.attempt, record.problem, record.attempts) == (3, "410", ())
+        store.commit(POINT, lambda tx: tx.promises.replay("p-done-1", None, 3.0))
+        store.commit(POINT, lambda tx: tx.promises.lease("chat", "o", "t", 4.0, until=5.0, limit=1, due_before=4.0))
+        gone = Settlement(DeliveryState.DEAD, problem="410 Gone")
+        store.commit(POINT, lambda tx: tx.promises.settle_attempt("p-done-1", "t", gone, 4.5))
+        (record,) = store.promises.deliveries_of("p")
+        assert record.attempts == (DeliveryAttempt(1, 4.5, "chat", "failed", "410 Gone"),)
+
+
 @pytest.mark.parametrize(
     "ask",
     [
@@ -197,7 +228,7 @@ def test_a_large_result_is_written_once(path):
         assert pages(path, lambda: store.commit(POINT, settle)) < 10
         assert len(store.promises.find("large").result) == 400_000
         store.commit(POINT, lambda tx: tx.promises.expire(THEN + 10 * 86400, 9))
-        assert store.promises.find("large").result is not None, "it is kept for ever"
+        assert store.promises.find("large").result is not None, "it is kept forever"
 
 
 def test_promises_are_listed_newest_first_whatever_became_of_them(path):

@@ -352,7 +352,7 @@ def test_a_fork_that_fails_is_resumed_and_undone_like_any_run(runtime):
 
 
 def test_a_fork_has_all_its_time_before_it(runtime):
-    """A budget of time begins anew."""
+    """A budget of time starts again."""
     flow = Workflow(
         "w",
         step("a", function=ident, inputs={"value": 1}),

@@ -61,6 +61,6 @@ class Budget:
             if limit is not None and amount >= limit:
                 raise BudgetExceeded(
                     f"The budget of {limit:g} {name} is used up ({amount:g} so far).\n"
-                    "No further turn was taken; what was done before is recorded and stands.\n"
-                    f"Give the agent a larger `Budget({name}=…)` and run the conversation again to go on."
+                    "No further turn was taken; what was done before is recorded.\n"
+                    f"Give the agent a larger `Budget({name}=…)` and run the conversation again to continue."
                 )

@@ -23,18 +23,18 @@ def both_colors(model: object) -> tuple[Callable[[Request], Reply], Callable[[Re
     reply, areply = _own(model, "reply"), _own(model, "areply")
     if reply is None and areply is None:
         raise MisuseError(
-            f"{model!r} of type `{type(model).__name__}` is no model: it has neither `reply` nor `areply`.\n"
+            f"{model!r} of type `{type(model).__name__}` is not a model: it has neither `reply` nor `areply`.\n"
             "The agent was not made.\nGive a `Model`, as `OpenAIModel(…)` or one of your own."
         )
     if reply is not None and color_of(reply) is Color.ASYNC:
         raise MisuseError(
-            f"`{type(model).__qualname__}.reply` is `async def`. It would make a coroutine, and ask nobody.\n"
-            "The agent was not made.\nName it `areply`; `reply` is the same in plain code."
+            f"`{type(model).__qualname__}.reply` is `async def`. It would make a coroutine, and the model "
+            "would not be asked.\nThe agent was not made.\nName it `areply`; `reply` is the same in plain code."
         )
     for name, method in (("reply", reply), ("areply", areply)):
         if method is not None and color_of(method) is Color.UNKNOWN:
             raise MisuseError(
-                f"`{type(model).__qualname__}.{name}` is {method!r}, whose color cannot be told.\n"
+                f"`{type(model).__qualname__}.{name}` is {method!r}, whose color cannot be determined.\n"
                 "The agent was not made, because the model might never be asked.\nWrite it as a method."
             )
     return (

@@ -60,8 +60,8 @@ def _own(agent: object, name: str) -> int:
     level = _level(agent, name, 0)
     if verdict is Override.UNKNOWN and level is not None:
         raise MisuseError(
-            f"`{type(agent).__qualname__}.{name}` is a {type(_static(agent, name)).__name__}; what a call of it does "
-            "cannot be told.\nThe agent was not accepted, because its step might never run.\n"
+            f"`{type(agent).__qualname__}.{name}` is a {type(_static(agent, name)).__name__}; what calling it does "
+            "cannot be determined.\nThe agent was not accepted, because its step might never run.\n"
             f"Write `{name}` as a method, or wrap the agent in a class that does."
         )
     return _NOWHERE if level is None else level
@@ -111,7 +111,7 @@ def _check(agent: object, name: str, color: Color, cls: str) -> None:
     elif color is Color.ASYNC and actual is Color.SYNC:
         problem = f"`{cls}.astep` is a plain `def`. Its body would run, and then fail because there is nothing to await"
     else:
-        problem = f"`{cls}.{name}` is {method!r}, whose color cannot be told"
+        problem = f"`{cls}.{name}` is {method!r}, whose color cannot be determined"
     raise MisuseError(
         f"{problem}.\nThe agent was not accepted, so nothing has happened.\n"
         f"Name it `{right_name}`, or write it as `{signature}(self, conversation)`."

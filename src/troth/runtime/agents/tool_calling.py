@@ -49,7 +49,7 @@ class ToolCallingAgent(Agent):
         if len(self.tools) != len(tools):
             raise MisuseError(
                 "Two tools have one name, so that a model could not tell them apart.\n"
-                f"The names are {', '.join(sorted(self.tools))}.\nName one anew: `@tool(name='…')`."
+                f"The names are {', '.join(sorted(self.tools))}.\nRename one: `@tool(name='…')`."
             )
         self._workers = workers or WorkerPool(name="troth-tool")
 

@@ -23,6 +23,7 @@ __all__ = [
     "bind",
     "current",
     "in_conversation",
+    "in_step_of",
     "resolve",
     "stateless",
     "turn_session",
@@ -45,7 +46,7 @@ class _Bound:
 
 
 _bound: ContextVar[_Bound | None] = ContextVar("troth_channel_binding", default=None)
-_conversation: ContextVar[str | None] = ContextVar("troth_conversation_session", default=None)
+_step_session: ContextVar[str | None] = ContextVar("troth_step_session", default=None)
 
 
 class Binding(NamedTuple):
@@ -68,22 +69,24 @@ def bind(
     _check(session, channel, capability)
     inner = None if session is None else _Bound(session, channel, capability)
     token = _bound.set(inner)
-    talk = _conversation.set(None) if session is None else None
+    outer_step = _step_session.set(None) if session is None else None
     try:
         binding = current()
-        with _turn(binding, session):
+        # A channel that is named, and cannot push just now, is told as well: it may come back before the turn is over.
+        is_wide = capability in (None, Capability.PUSH)
+        with _turn(binding, session, may_push=binding.capability is Capability.PUSH if channel is None else is_wide):
             yield binding
     finally:
-        if talk is not None:
-            _conversation.reset(talk)
+        if outer_step is not None:
+            _step_session.reset(outer_step)
         _bound.reset(token)
 
 
 @contextmanager
-def _turn(binding: Binding, session: str | None) -> Iterator[None]:
-    """Let the channel know of the turn, if it can push anything to it."""
-    channel = binding.channel if binding.capability is Capability.PUSH else None
-    if channel is None or session is None:
+def _turn(binding: Binding, session: str | None, *, may_push: bool) -> Iterator[None]:
+    """Let the channel know of the turn, if anything may be pushed in it."""
+    channel = binding.channel
+    if channel is None or session is None or not may_push:
         yield
         return
     channel.begin_turn(session)
@@ -96,6 +99,11 @@ def _turn(binding: Binding, session: str | None) -> Iterator[None]:
 def _check(session: object, channel: object, capability: object) -> None:
     if session is not None and (not isinstance(session, str) or not session):
         raise MisuseError(f"A session is named by a text, and {session!r} is none. Nothing was bound.")
+    if session is not None and not session.isascii() and any("\ud800" <= letter <= "\udfff" for letter in session):
+        raise MisuseError(
+            f"The session {session[:100]!r} has half of a letter in it (a lone surrogate), which no store keeps.\n"
+            "Nothing was bound. Name it by whole letters."
+        )
     if session is None and (channel is not None or capability is not None):
         raise MisuseError("`bind(None)` inherits nothing, so it takes no channel and no capability. Nothing was bound.")
     if channel is not None and not isinstance(channel, Channel):
@@ -108,7 +116,7 @@ def _check(session: object, channel: object, capability: object) -> None:
     if declared is not None and capability.value > declared.value:
         raise MisuseError(
             f"The channel {channel.name!r} declares {declared.name}, and a binding cannot widen that to "  # type: ignore[union-attr]
-            f"{capability.name}.\nNothing was bound: a promise would be made that nobody can keep.\n"
+            f"{capability.name}.\nNothing was bound: a promise would be made that cannot be kept.\n"
             "Leave the capability out, or give a lesser one."
         )
 
@@ -128,18 +136,30 @@ def stateless() -> Iterator[Binding]:
 @contextmanager
 def in_conversation(session: str) -> Iterator[None]:
     """A step of a conversation: what is bound to nothing else belongs to the conversation's session."""
-    token = _conversation.set(session)
-    try:
-        with _turn(current(), None if _bound.get() is not None else session):
+    with in_step_of(session):
+        binding = current()
+        is_default = _bound.get() is None
+        with _turn(binding, session if is_default else None, may_push=binding.capability is Capability.PUSH):
             yield
+
+
+@contextmanager
+def in_step_of(session: str) -> Iterator[None]:
+    """A step of a member's act or run: what is bound to nothing else belongs to the member's session.
+
+    A binding decides by itself: its session is the address to which its channel delivers.
+    """
+    token = _step_session.set(session)
+    try:
+        yield
     finally:
-        _conversation.reset(token)
+        _step_session.reset(token)
 
 
 def turn_session() -> str | None:
     """The session whose turn this is; nothing for the program itself, outside of every turn."""
     bound = _bound.get()
-    return _conversation.get() if bound is None else bound.session
+    return _step_session.get() if bound is None else bound.session
 
 
 def current() -> Binding:
@@ -166,7 +186,7 @@ def resolve(default: Channel | None) -> Binding:
 def _session(bound: _Bound | None) -> str:
     if bound is not None and bound.session is not None:
         return bound.session
-    return _conversation.get() or MAIN_SESSION
+    return _step_session.get() or MAIN_SESSION
 
 
 def _from_environment() -> Capability | None:
@@ -176,9 +196,7 @@ def _from_environment() -> Capability | None:
     try:
         return {"none": Capability.NONE, "store": Capability.STORE}[word.lower()]
     except KeyError:
-        raise MisuseError(
-            f"{VARIABLE} is {word!r}; it can be `none` or `store`. Nothing was promised, because nobody could say what."
-        ) from None
+        raise MisuseError(f"{VARIABLE} is {word!r}; it can be `none` or `store`. Nothing was promised.") from None
 
 
 def default_started(channel: Channel) -> None:

@@ -1,7 +1,9 @@
 """What a channel is: a declared capability, and a `send` that answers with a receipt."""
 
 import inspect
+import threading
 import weakref
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol, Self
 
@@ -14,6 +16,7 @@ __all__ = ["Channel", "Delivery", "Receipt"]
 
 Kind = Literal["done", "watch", "summary"]
 _LONGEST_WAIT = 366 * 86400.0  # seconds that a receiver may ask us to wait
+_counting = threading.Lock()  # of all channels: one of their own would keep them from being copied
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,7 @@ class Receipt:
         after: object = self.retry_after
         if after is not None and not (isinstance(after, int | float) and abs(after) <= _LONGEST_WAIT):
             raise MisuseError(
-                f"`retry_after` is {after!r}, and not a number of seconds: nobody could say when to try again.\n"
+                f"`retry_after` is {after!r}, and not a number of seconds, so there is no time for the next attempt.\n"
                 "Give a number of at most a year, or leave it out; of a header, read the number first."
             )
 
@@ -71,17 +74,14 @@ class Receipt:
         return cls("refused", why=str(why), retry_after=retry_after)
 
 
-class Outbox(Protocol):
+class ChannelOutbox(Protocol):
     """What a channel needs of an outbox that sends through it."""
 
     def bound(self, channel: "Channel", session: str) -> None:
         """A turn of `session` has begun on the channel."""
 
-    def unbound(self, channel: "Channel", session: str) -> None:
-        """A turn of `session` has ended on the channel."""
-
     def take_back(self, channel: "Channel", session: str | None) -> int:
-        """What was accepted and not acknowledged is owed again."""
+        """What was accepted and not acknowledged is pending again."""
 
 
 class Channel:
@@ -107,9 +107,11 @@ class Channel:
         _check_class(cls)
         channel = super().__new__(cls)
         channel._outboxes = weakref.WeakSet()
+        channel._turns = Counter()
         return channel
 
     _outboxes: "weakref.WeakSet[Any]"
+    _turns: "Counter[str]"
 
     def send(self, delivery: Delivery) -> Any:
         """Tell the receiver, and answer with a `Receipt`."""
@@ -119,23 +121,32 @@ class Channel:
         """Give back what was accepted and not acknowledged, of one session or of all. Answers how many."""
         return sum(outbox.take_back(self, session) for outbox in list(self._outboxes))
 
-    def attach(self, outbox: Outbox) -> None:
+    def attach(self, outbox: ChannelOutbox) -> None:
         """For an outbox: from now on it sends through this channel."""
         self._outboxes.add(outbox)
 
-    def detach(self, outbox: Outbox) -> None:
+    def detach(self, outbox: ChannelOutbox) -> None:
         """For an outbox: it sends through this channel no more."""
         self._outboxes.discard(outbox)
 
     def begin_turn(self, session: str) -> None:
         """Tell those who send through this channel that a turn of `session` has begun on it."""
+        with _counting:
+            self._turns[session] += 1
         for outbox in list(self._outboxes):
             outbox.bound(self, session)
 
     def end_turn(self, session: str) -> None:
-        """Tell those who send through this channel that a turn of `session` has ended."""
-        for outbox in list(self._outboxes):
-            outbox.unbound(self, session)
+        """A turn of `session` has ended on this channel."""
+        with _counting:
+            self._turns[session] -= 1
+            if self._turns[session] <= 0:
+                del self._turns[session]
+
+    def turn_sessions(self) -> list[str]:
+        """The sessions of which a turn is under way on this channel, also one that began before it was opened."""
+        with _counting:
+            return list(self._turns)
 
 
 def capability_of(channel: Channel) -> Capability:
@@ -160,7 +171,7 @@ def _check_class(cls: type) -> None:
     if declared is None:
         raise MisuseError(
             f"The channel `{name}` does not declare its capability.\n"
-            "It was not made: nobody could say whether a result that comes later reaches anybody through it.\n"
+            "It was not made: it is unclear whether a later result can be delivered through it.\n"
             "Write `capability = Capability.PUSH`, `STORE` or `NONE` in the class."
         )
     if not isinstance(declared, Capability) and not hasattr(type(declared), "__get__"):
@@ -179,6 +190,7 @@ def _check_class(cls: type) -> None:
         )
     if color_of(plain) not in (Color.SYNC, Color.ASYNC):
         raise MisuseError(
-            f"`{name}.send` is {send!r}, whose color cannot be told.\nThe channel was not made: its `send` might never "
-            "run.\nWrite it as `def send(self, delivery)` or `async def send(self, delivery)`."
+            f"`{name}.send` is {send!r}, whose color cannot be determined.\n"
+            "The channel was not made: its `send` might never run.\n"
+            "Write it as `def send(self, delivery)` or `async def send(self, delivery)`."
         )

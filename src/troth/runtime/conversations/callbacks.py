@@ -17,7 +17,7 @@ from troth.bridge import run as bridge_run
 from troth.color import Color
 from troth.errors import MisuseError
 from troth.runtime.conversations.log import CALLBACK_FAILED
-from troth.runtime.store import Event, StoreError
+from troth.runtime.store import Event, Notifier, StoreError
 
 __all__ = ["Callback", "Callbacks", "checked"]
 
@@ -30,7 +30,7 @@ def checked(callbacks: Sequence[Callback]) -> tuple[Callback, ...]:
     for callback in callbacks:
         if color_of(callback) not in (Color.SYNC, Color.ASYNC):
             raise MisuseError(
-                f"{callback!r} cannot be a callback: its color cannot be told.\n"
+                f"{callback!r} cannot be a callback: its color cannot be determined.\n"
                 "It might never be called, so it was refused.\nGive a plain or an async function of one event."
             )
         try:
@@ -68,6 +68,8 @@ class Callbacks:
         self._waiting: dict[int, Event] = {}
         self._calling = threading.Lock()  # held while they are called, by a thread or by a task
         self._caller: int | None = None  # the thread that it is
+        self.freed = Notifier()
+        """Rings when they are not called any more, wherever they were."""
 
     @property
     def has_news(self) -> bool:
@@ -108,6 +110,7 @@ class Callbacks:
             finally:
                 self._caller = None
                 self._calling.release()
+                self.freed.ring()
 
     async def adrain(self, goes_on: Callable[[], bool] = lambda: True) -> None:
         """Call them, on this loop, as long as that `goes_on`."""
@@ -119,6 +122,7 @@ class Callbacks:
             finally:
                 self._caller = None
                 self._calling.release()
+                self.freed.ring()
 
     def drain_after_others(self, patience: float) -> None:
         """`drain`; if they are being called elsewhere, when that has come to its end, after `patience` seconds at most.
@@ -168,9 +172,9 @@ class Callbacks:
                 _not_reported(unwritten)
 
     def _is_reported(self, callback: Callback, problem: BaseException, event: Event) -> bool:
-        """Whether the failure is written down: one that always raises would be told of its own failing for ever."""
+        """Whether the failure is written down: one that always raises would be told of its own failing forever."""
         log.error(
-            "The callback %s raised; the event is in the log, and the run goes on.", _name(callback), exc_info=problem
+            "The callback %s raised; the event is in the log, and the run continues.", _name(callback), exc_info=problem
         )
         return event.kind != CALLBACK_FAILED
 

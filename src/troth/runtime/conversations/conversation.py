@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Conversation", "Gate", "Stopping"]
 
-ANSWER = commit_point("conversation.answer", "what a tool answered, and what it appended")
+_PAGE = 1000  # entries that are read at a time
+ANSWER = commit_point("conversation.answer", "what a tool answered, and what it appended", is_append=True)
 ATTEMPT = commit_point("conversation.attempt", "that calls which were cut off are made once more")
 
 
@@ -106,17 +107,40 @@ class Conversation:
     def look_for(self, run: ConversationRun) -> State:
         """`look` for the run itself, before it takes a step: its agent is told of the talk up to here."""
         with self._shared.lock:
-            self._catch_up(run)
+            if not run.knows_all:
+                self._catch_up(run)
+            run.knows_all = False
             if run.talk is not None:
                 run.history = run.talk.history()
             return self._shared.state
 
+    def _note(self, events: Sequence[Event]) -> None:
+        """Take in entries that were just written. If nothing had come in before them, the run need not look for more.
+
+        In a database that is a round trip for each step. What comes in after them is seen a step later, as if it had
+        been sent a moment later; a run ends only if nothing has come in, which its last commit looks for.
+        """
+        shared, run = self._shared, self._current
+        with shared.lock:
+            is_next = bool(events) and events[0].seq == shared.state.cursor + 1
+            if is_next:
+                shared.state = fold(shared.state, events)
+                if run is not None and run.talk is not None:
+                    run.talk.take(events)
+            if run is not None:
+                run.knows_all = is_next
+
     def _catch_up(self, run: ConversationRun | None) -> None:
         """Read what the log has more; the lock is held."""
-        while events := self._home.store.events(stream_of(self.id), after=self._shared.state.cursor):
-            self._shared.state = fold(self._shared.state, events)
-            if run is not None and run.talk is not None:
-                run.talk.take(events)
+        events: Sequence[Event] = ()
+        is_more = True
+        while is_more:  # a page that is not full is the last one; to ask again would cost a database a round trip
+            events = self._home.store.events(stream_of(self.id), after=self._shared.state.cursor, limit=_PAGE)
+            is_more = len(events) == _PAGE
+            if events:
+                self._shared.state = fold(self._shared.state, events)
+                if run is not None and run.talk is not None:
+                    run.talk.take(events)
 
     def _talk(self, run: ConversationRun) -> HistoryFold:
         """The talk as the log has it now; the lock is held. It is read once for each run, and then only what is new."""
@@ -184,7 +208,8 @@ class Conversation:
             talk.take(self._entries_after(0))
             return talk.history()
         with self._shared.lock:
-            self._talk(run)
+            if run.talk is None:  # otherwise it was brought up to date when the step began
+                self._talk(run)
             return run.history
 
     def _saw(self, seq: int) -> None:
@@ -470,6 +495,7 @@ class Conversation:
             if self._gate is not None:
                 self._gate.after_refusal()
             raise
+        self._note(events)
         self._tell(events)
         return events
 
@@ -481,6 +507,7 @@ class Conversation:
             if self._gate is not None:
                 self._gate.after_refusal()
             raise
+        self._note(events)
         self._tell(events)
         return events
 

@@ -28,7 +28,15 @@ from troth.runtime.conversations.errors import AgentExitError
 from troth.runtime.conversations.log import State, Status
 from troth.runtime.conversations.pending_entries import PATIENCE, PendingEntries
 from troth.runtime.conversations.shared_state import tell_in_task
-from troth.runtime.conversations.state_machine import Command, End, Settle, Step, Stopped, TakeNotice, conversation_run
+from troth.runtime.conversations.state_machine import (
+    Command,
+    End,
+    Settle,
+    Stopped,
+    TakeNotice,
+    TakeStep,
+    conversation_run,
+)
 from troth.runtime.store import Event, LeaseLostError, StoreError, commit_point
 from troth.runtime.tools.perform import ToolInterrupted
 
@@ -42,12 +50,11 @@ __all__ = ["ConversationRun", "adrive", "drive", "in_thread", "start_thread"]
 
 logger = logging.getLogger("troth.conversation")
 
-SAY = commit_point("conversation.say", "one entry of a conversation's log")
-STEP_DONE = commit_point("conversation.step", "a step's end, and what the agent had seen")
+SAY = commit_point("conversation.say", "one entry of a conversation's log", is_append=True)
+STEP_DONE = commit_point("conversation.step", "a step's end, and what the agent had seen", is_append=True)
 RUN_END = commit_point("conversation.end", "a run's end and the lease given back")
 
 _REMEMBERED = 200  # entries of a run that are kept in memory
-_LOOK = 0.005  # seconds between two looks at callbacks that are called elsewhere
 _GRACE = 1.0  # seconds in which a callback on a loop may come to the end of its events; guessed
 
 IN_STEP: "contextvars.ContextVar[ConversationRun | None]" = contextvars.ContextVar(
@@ -82,6 +89,7 @@ class ConversationRun:
         """What this process has written of it, from its beginning on; None once that is too much to remember."""
         self.done = threading.Event()
         self._waiters: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
+        self._readers: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
         self.pending = PendingEntries()
         self.began_at: int | None = None
         """The number of the last entry that there was when the step under way began; None before the first one."""
@@ -89,6 +97,8 @@ class ConversationRun:
         """The number of the last entry that the agent can have read in its step."""
         self.talk: HistoryFold | None = None
         """The talk so far, from the first moment on that somebody asks for it."""
+        self.knows_all = False
+        """Whether the log had nothing, at the last commit of this process, that was not taken notice of."""
         self.history = NOTHING_SAID
         """The talk as it was when the step began."""
         self._end: End | None = None  # as far as it is decided
@@ -115,6 +125,29 @@ class ConversationRun:
             self.written += events
             if len(self.written) > _REMEMBERED:
                 self.written = None
+        if self._readers:
+            self._tell_readers()
+
+    def _tell_readers(self) -> None:
+        readers, self._readers = self._readers, []
+        for loop, reader in readers:
+            _on_loop(loop, partial(_resolve, reader))
+
+    async def await_written(self, count: int, timeout: float) -> bool:
+        """Wait until more than `count` entries of it are remembered. False if that may never be, or takes longer."""
+        loop = asyncio.get_running_loop()
+        reader = loop, loop.create_future()
+        self._readers.append(reader)  # before the look: whoever writes on another thread notices one or the other
+        try:
+            if self.written is not None and len(self.written) <= count and not self.done.is_set():
+                async with asyncio.timeout(timeout):
+                    await reader[1]
+        except TimeoutError:
+            return False
+        finally:
+            with contextlib.suppress(ValueError):  # it was told
+                self._readers.remove(reader)
+        return self.written is not None and len(self.written) > count
 
     async def await_over(self) -> None:
         """Wait until nothing of it goes on in this process. Cancelling this cancels no run."""
@@ -200,14 +233,15 @@ class ConversationRun:
         else:
             is_heard = not self._telling or not (await asyncio.wait(set(self._telling), timeout=patience))[1]
             deadline = time.monotonic() + _GRACE
-            while is_heard and any(callbacks.has_news for callbacks in self.shared.listeners()):
-                await asyncio.sleep(_LOOK)  # what was sent before the run is still being told, elsewhere
-                self.callbacks_now()
-                is_heard = time.monotonic() < deadline
+            for callbacks in self.shared.listeners():
+                while is_heard and callbacks.has_news:  # what was sent before the run is still being told, elsewhere
+                    rung = callbacks.freed.count
+                    self.callbacks_now()
+                    is_heard = await callbacks.freed.await_ring(rung, deadline - time.monotonic())
         if not is_heard:
             logger.warning(
-                "A callback of the conversation %r has not returned %g s after the end of the run; nobody waits for it "
-                "any more.",
+                "A callback of the conversation %r has not returned %g s after the end of the run; the run no longer "
+                "waits for it.",
                 self.conversation.id,
                 _GRACE,
             )
@@ -219,12 +253,12 @@ class ConversationRun:
         state = self.conversation.look_for(self)
         return replace(state, interrupt_asked=True) if self.is_stopping else state
 
-    def begin_step(self, step: Step) -> None:
+    def begin_step(self, step: TakeStep) -> None:
         """The agent is about to take a step."""
         self.step = step.number
         self.began_at = self.seen = step.seen
 
-    def step_done(self, step: Step, *, wants_more: bool) -> Entries:
+    def step_done(self, step: TakeStep, *, wants_more: bool) -> Entries:
         """The commit that records a step."""
         payload = {"run": self.run_id, "step": step.number, "seen": step.seen, "more": wants_more}
         return RunEntries(self, (log.STEPPED, payload))
@@ -353,6 +387,7 @@ class ConversationRun:
         self.done.set()
         for loop, waiter in self._waiters:
             _on_loop(loop, partial(_resolve, waiter))
+        self._tell_readers()
 
 
 def _on_loop(loop: asyncio.AbstractEventLoop, work: Callable[[], object]) -> None:
@@ -423,7 +458,7 @@ def _perform(handle: ConversationRun, command: Command) -> Any:
                 handle.undecided()
                 return False
             return True
-        case Step():
+        case TakeStep():
             handle.begin_step(command)
             token = IN_STEP.set(handle)
             try:
@@ -502,7 +537,7 @@ async def _aperform(handle: ConversationRun, command: Command) -> Any:
                 handle.undecided()
                 return False
             return True
-        case Step():
+        case TakeStep():
             handle.begin_step(command)
             result = await _astep(handle)
             await handle.conversation._awrite(STEP_DONE, handle.step_done(command, wants_more=bool(result)))

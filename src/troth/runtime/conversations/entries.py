@@ -117,6 +117,7 @@ class Entries:
             except LeaseLostError:
                 if self._is_agents:
                     raise
+                self.take_back()  # it was held when this was tried before
                 return
             if not run.is_ended:
                 self._taken += run.pending.take()
@@ -163,7 +164,7 @@ class RunEntries(Entries):
         assert run is not None
         stream, now = log.stream_of(conversation.id), conversation.now()
         if self._seen is not None and tx.last_event(stream) != self._seen:
-            tx.events(stream, after=self._seen)  # raises if what came in cannot be read: it would come in for ever
+            tx.events(stream, after=self._seen)  # raises if what came in cannot be read: it would come in forever
             raise NewsError
         self._take_pending(tx)
         if self._seen is not None and any(kind == log.ASKED for kind, _ in self._taken):

@@ -14,7 +14,7 @@ class TooManyRuns(MisuseError):  # noqa: N818
 
 
 class ConversationClosed(MisuseError):  # noqa: N818
-    """It was closed; open it anew."""
+    """It was closed; open it again."""
 
 
 class StepLimitReached(RunError):  # noqa: N818

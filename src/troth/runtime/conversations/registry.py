@@ -1,6 +1,7 @@
 """The conversations of one store: opens them, lets one runner at a time at each, and closes them all."""
 
 import asyncio
+import itertools
 import logging
 import os
 import sys
@@ -28,7 +29,7 @@ from troth.runtime.conversations.log import stream_of
 from troth.runtime.conversations.pending_entries import Row
 from troth.runtime.conversations.shared_state import SharedState, tell_in_task
 from troth.runtime.conversations.state_machine import End
-from troth.runtime.engine.embedded.background_loop import BackgroundLoop
+from troth.runtime.engine.background_loop import BackgroundLoop
 from troth.runtime.store import Event, LeaseLostError, Store, StoreError, Transaction, commit_point, open_store
 from troth.runtime.store.identity import Owner, lives_here, new_owner, retire
 
@@ -203,6 +204,7 @@ class Conversations:
         handle.started_at = events[-1].seq
         handle.remember(events)
         handle.shared.run = handle
+        handle.conversation._note(events)
         handle.shared.tell(events)
 
     def _withdraw(self, handle: ConversationRun, problem: BaseException) -> None:
@@ -291,7 +293,8 @@ class Conversations:
             if first.work is not None:
                 first.work(tx)
             now = self.store.clock()
-            cut_off = conversation.look_inside(tx).open_run
+            is_first = first.is_new and tx.last_event(stream) == 0
+            cut_off = None if is_first else conversation.look_inside(tx).open_run
             holder = tx.claim(resource, self._owner.id, handle.run_id, now)
             if holder is not None:
                 if cut_off is None or living_runs.is_run_by(holder, cut_off, self.store.is_alive):
@@ -301,7 +304,7 @@ class Conversations:
             if conversation._gate is not None:
                 conversation._gate.inside(tx, [*first.rows, (log.STARTED, {"run": handle.run_id})], now)
             rows = [] if cut_off is None else self._end_of(cut_off)
-            if first.is_new and tx.last_event(stream) == 0:
+            if is_first:
                 rows = [_opened(conversation.agent, conversation.way)]
             start = {
                 "run": handle.run_id,
@@ -310,9 +313,11 @@ class Conversations:
                 "because": conversation.way.because,
                 "pid": os.getpid(),
             }
+            entries = [*rows, *first.rows, (log.STARTED, start)]
+            numbers = itertools.count(tx.append_events(stream, entries, now))
             return [
-                Event(0, stream, tx.append_event(stream, kind, payload, now), kind, payload, now)
-                for kind, payload in [*rows, *first.rows, (log.STARTED, start)]
+                Event(0, stream, number, kind, payload, now)
+                for number, (kind, payload) in zip(numbers, entries, strict=False)
             ]
 
         return work
@@ -355,13 +360,13 @@ class Conversations:
         run = conversation._current
         if conversation in self._closed_ones and (run is None or run.conversation is not conversation):
             raise ConversationClosed(
-                f"The conversation {conversation.id!r} was closed here.\nNothing was written.\nOpen it anew by its id."
+                f"The conversation {conversation.id!r} was closed here.\nNothing was written.\nOpen it again by its id."
             )
 
     def _check_usable(self) -> None:
         if self._is_closed or self._pid != os.getpid():
             why = "were closed" if self._is_closed else "belong to the process that forked this one"
-            raise ConversationClosed(f"These conversations {why}.\nNothing was written.\nMake `Conversations` anew.")
+            raise ConversationClosed(f"These conversations {why}.\nNothing was written.\nCreate `Conversations` again.")
 
     def close_one(self, conversation: Conversation, timeout: float) -> list[str]:
         """End the run that was begun through this handle, within `timeout` seconds; answers what was abandoned."""
@@ -402,7 +407,7 @@ class Conversations:
         deadline = time.monotonic() + timeout
         unfinished = []
         for handle in handles:
-            is_own_thread = handle.is_here()  # waiting for oneself would last for ever
+            is_own_thread = handle.is_here()  # waiting for oneself would last forever
             if is_own_thread or not handle.done.wait(max(0.0, deadline - time.monotonic())):
                 unfinished.append(_abandoned(handle))
         return unfinished

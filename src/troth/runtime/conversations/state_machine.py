@@ -1,7 +1,7 @@
 """How a run goes, step by step: the one state machine of conversations.
 
-It is a generator that never waits. It yields what it needs (`TakeNotice`, `Step`, `Settle`) and is sent the answer; a
-failure is thrown in where it happened. Two short loops drive it, one for threads and one for loops (`drive.py`).
+It is a generator that never waits. It yields what it needs (`TakeNotice`, `TakeStep`, `Settle`) and is sent the answer;
+a failure is thrown in where it happened. Two short loops drive it, one for threads and one for loops (`drivers.py`).
 """
 
 from collections.abc import Generator
@@ -11,7 +11,7 @@ from typing import Any
 from troth.runtime.conversations.errors import StepLimitReached
 from troth.runtime.conversations.log import State, Status
 
-__all__ = ["Command", "End", "Settle", "Step", "TakeNotice", "conversation_run"]
+__all__ = ["Command", "End", "Settle", "TakeNotice", "TakeStep", "conversation_run"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class TakeNotice:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TakeStep:
     """Let the agent take a step; the answer is what it returned, `True` for "I want another one".
 
     `seen` is the number of the last entry the agent can know of.
@@ -47,7 +47,7 @@ class End:
     error: BaseException | None = None
 
 
-Command = TakeNotice | Step | Settle
+Command = TakeNotice | TakeStep | Settle
 
 
 class Stopped(Exception):  # noqa: N818 - thrown into the course, never out of it
@@ -74,12 +74,12 @@ def conversation_run(max_steps: int) -> Generator[Command, Any, End]:
                 steps,
                 StepLimitReached(
                     f"The agent has taken {steps} steps and still wants another one.\n"
-                    "The run was ended; what the steps did is recorded and stands.\n"
+                    "The run was ended; what the steps did is recorded.\n"
                     "Raise `max_steps`, or return None from `step` when there is nothing left to do."
                 ),
             )
         steps += 1
         try:
-            wants_more = bool((yield Step(steps, state.cursor)))
+            wants_more = bool((yield TakeStep(steps, state.cursor)))
         except Stopped:
             return End(Status.INTERRUPTED, steps)

@@ -8,22 +8,24 @@ from troth.runtime.agents.model import Message, Usage
 from troth.runtime.conversations.log import State, Status, fold, message_of, stream_of
 from troth.runtime.store import DamagedStoreError, Event, Store
 
-__all__ = ["PREFIX", "Entry", "Transcript", "entries_of", "read_conversations", "read_transcript", "used_in"]
+__all__ = ["PREFIX", "Transcript", "TranscriptEntry", "entries_of", "read_conversations", "read_transcript", "used_in"]
 
 PREFIX = stream_of("")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TranscriptEntry:
     """One thing that was said or done: a message, the call of a tool, what the tool answered, a run's begin or end.
 
-    `tool` is the name of the tool; `text` is then its arguments, or its answer, as the model wrote or read it.
+    `tool` is the name of the tool; `text` is then its arguments, or its answer, as the model wrote or read it. `call`
+    is the id that a call and its answer have in common.
     """
 
     at: float
     who: Literal["system", "user", "assistant", "call", "answer", "run"]
     text: str
     tool: str = ""
+    call: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ class Transcript:
     usage: Usage
     error: str
     """What its last run failed with."""
-    entries: tuple[Entry, ...]
+    entries: tuple[TranscriptEntry, ...]
 
     @property
     def turns(self) -> int:
@@ -92,7 +94,7 @@ def _events(store: Store, conversation_id: str) -> Iterator[Event]:
         after = page[-1].seq
 
 
-def entries_of(events: Iterable[Event]) -> Iterator[Entry]:
+def entries_of(events: Iterable[Event]) -> Iterator[TranscriptEntry]:
     """What a person wants to read of a log, in its order. An answer names the tool that gave it."""
     tools: dict[str | None, str] = {}
     for event in events:
@@ -100,21 +102,21 @@ def entries_of(events: Iterable[Event]) -> Iterator[Entry]:
             case "message":
                 yield from _of_message(event.at, message_of(event), tools)
             case "run.started":
-                yield Entry(event.at, "run", "begun")
+                yield TranscriptEntry(event.at, "run", "begun")
             case "run.ended":
-                yield Entry(event.at, "run", _ending(event))
+                yield TranscriptEntry(event.at, "run", _ending(event))
 
 
-def _of_message(at: float, message: Message, tools: dict[str | None, str]) -> Iterator[Entry]:
+def _of_message(at: float, message: Message, tools: dict[str | None, str]) -> Iterator[TranscriptEntry]:
     if message.role == "tool":
-        yield Entry(at, "answer", message.text, tools.get(message.call_id, ""))
+        yield TranscriptEntry(at, "answer", message.text, tools.get(message.call_id, ""), message.call_id or "")
         return
-    entry = Entry(at, message.role, message.text)
+    entry = TranscriptEntry(at, message.role, message.text)
     if message.text or not message.calls:
         yield entry
     for call in message.calls:
         tools[call.id] = call.name
-        yield replace(entry, who="call", text=call.arguments, tool=call.name)
+        yield replace(entry, who="call", text=call.arguments, tool=call.name, call=call.id)
 
 
 def _ending(event: Event) -> str:

@@ -87,5 +87,5 @@ def _patience(run_id: str, deadline: float | None, timeout: float | None) -> flo
         return _LOOK_AGAIN
     remaining = deadline - time.monotonic()
     if remaining <= 0:
-        raise ResultTimeoutError(f"Run {run_id!r} was not over after {timeout:g} s. It goes on; ask again.")
+        raise ResultTimeoutError(f"Run {run_id!r} was not over after {timeout:g} s. It is still running; ask again.")
     return min(remaining, _LOOK_AGAIN)

@@ -148,7 +148,7 @@ class Sleep:
     shows: Shows = "all"
 
     def __post_init__(self) -> None:
-        """Refuse what is no moment."""
+        """Refuse what is not a point in time."""
         _check_name("A sleep", self.name)
         if not _is_number(self.seconds) or math.isinf(self.seconds):
             raise MisuseError(f"A sleep of {self.seconds!r} s never ends, or is none. Give a number of seconds.")
@@ -291,7 +291,7 @@ def _color_of(name: str, call: Callable[..., object]) -> Color:
         raise _unknown_color(name, call)
     if type(call) is FunctionType:
         if len(_colors) >= _REMEMBERED:
-            _colors.clear()  # functions made on the fly must not be kept for ever
+            _colors.clear()  # functions made on the fly must not be kept forever
         _colors[call] = color
     return color
 
@@ -303,6 +303,6 @@ _colors: dict[FunctionType, Color] = {}
 def _unknown_color(name: str, call: object) -> UnknownColorError:
     verdict = bridge.explain(call)
     return UnknownColorError(
-        f"Step {name!r} is to call {call!r}, and nobody can say whether that is sync or async: {verdict.because}.\n"
+        f"Step {name!r} is to call {call!r}, and it is unclear whether that is sync or async: {verdict.because}.\n"
         f"It was not called. {verdict.advice[:1].upper()}{verdict.advice[1:]}."
     )

@@ -9,10 +9,10 @@ from troth.errors import MisuseError
 from troth.runtime.engine.commands import Command, Decision
 from troth.runtime.engine.errors import NotADecisionError, UnknownDecisionError
 
-__all__ = ["Decisions"]
+__all__ = ["DecisionRegistry"]
 
 
-class Decisions:
+class DecisionRegistry:
     """A register of generator functions. A run outlives the process, so it is found again by name, not by object."""
 
     def __init__(self, decisions: Iterable[Decision]) -> None:
@@ -59,8 +59,18 @@ class Decisions:
             names = ", ".join(map(repr, sorted(self._by_name))) or "none"
             raise UnknownDecisionError(
                 f"This engine does not know the decision {name!r}; it knows {names}.\n"
-                "The run was left as it is. Give the decision to the engine that is to go on with it: "
+                "The run was left as it is. Give the decision to the engine that resumes it: "
                 "`Engine(…, decisions=[…])`."
+            ) from None
+
+    def check_arguments(self, name: str, args: Iterable[Any]) -> None:
+        """Refuse arguments that the decision does not take: its run could neither begin nor end."""
+        decision = self.find(name)
+        try:
+            decision(*args).close()  # calling a generator function runs nothing of it
+        except TypeError as wrong:
+            raise MisuseError(
+                f"{wrong}.\nThe decision {name!r} was not started: it does not take these arguments."
             ) from None
 
     def begin(self, name: str, args: Iterable[Any]) -> Generator[Command, Any, object]:
@@ -77,7 +87,9 @@ def _check(decision: object) -> None:
     if inspect.iscoroutinefunction(plain) or inspect.isasyncgenfunction(plain):
         why = "it is async. A decision is a plain `def` that yields what it needs; the async work goes into its steps"
     elif inspect.isgenerator(plain):
-        why = "it is a generator that has begun. Give the function, and its arguments beside it: a replay calls it anew"
+        why = (
+            "it is a generator that has begun. Give the function, and its arguments beside it: a replay calls it again"
+        )
     elif callable(plain):
         why = "it does not yield. A decision is a `def` with `yield Step(…)` in it"
     else:

@@ -10,9 +10,17 @@ from typing import Any, Protocol
 
 from troth.runtime.engine.commands import Decision
 from troth.runtime.engine.invoke.worker_pool import WorkerPool
-from troth.runtime.store import HistoryEntry, Notifier, RunRecord, RunState, StepRecord, Transaction
+from troth.runtime.store import (
+    CommitPoint,
+    HistoryEntry,
+    Notifier,
+    RunRecord,
+    RunState,
+    StepRecord,
+    Transaction,
+)
 
-__all__ = ["Engine", "Handle"]
+__all__ = ["Engine", "Handle", "LocalEngine"]
 
 
 class Handle(Protocol):
@@ -37,6 +45,9 @@ class Engine(Protocol):
 
     def register(self, decision: Decision, name: str | None = None) -> str:
         """Make a decision known, so that its runs can go on after a restart."""
+
+    def decisions(self) -> Sequence[str]:
+        """The names of the decisions that it knows."""
 
     def run(
         self, decision: Decision | str, /, *args: object, run_id: str | None = None, label: str | None = None
@@ -203,3 +214,19 @@ class Engine(Protocol):
 
     async def aclose(self) -> None:
         """`close` for a task."""
+
+
+class LocalEngine(Engine, Protocol):
+    """An engine that carries runs out in this process and commits each of them to its store itself."""
+
+    def commits_to(self, store: object) -> bool:
+        """Whether that is the store it commits to."""
+        ...
+
+    def run_short(
+        self, begin_point: CommitPoint, decision: Decision | str, /, *args: object, run_id: str | None = None
+    ) -> Any:
+        """`run` with one commit less, for a run of one short step: it is written down together with that step.
+
+        `begin_point` is the point of that commit.
+        """

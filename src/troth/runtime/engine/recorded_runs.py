@@ -37,7 +37,7 @@ class RecordedRuns:
                 raise unknown_run(run_id)
             if state.is_over:
                 raise MisuseError(
-                    f"The signal {name!r} was not sent: run {run_id!r} is {state.value}, so nobody would receive it."
+                    f"The signal {name!r} was not sent: run {run_id!r} is {state.value}, so it would not be received."
                 )
             now = self.store.clock()
             if awaited:

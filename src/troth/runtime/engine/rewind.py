@@ -87,7 +87,7 @@ def to_ask_again(run: RunRecord, steps: Sequence[StepRecord]) -> list[StepRecord
     repeated = [step for step in later if step.kind in _EFFECTS and step.state is StepState.DONE]
     if repeated:
         raise CannotResumeError(
-            f"Run {run.id!r} cannot go on from step {ended_on}, where it stopped: after that, its decision did "
+            f"Run {run.id!r} cannot resume from step {ended_on}, where it stopped: after that, its decision did "
             f"{', '.join(repr(step.name) for step in repeated)}, which would be repeated.\n"
             f"It was left as it is. `engine.fork({run.id!r}, {ended_on})` begins a new run from there."
         )

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from troth.runtime.jobs.errors import JobInputError
 from troth.runtime.jobs.supervisor import (
+    DRAFT,
     END,
     EXIT,
     GIVEN_UP,
@@ -20,13 +21,14 @@ from troth.runtime.jobs.supervisor import (
     STDIN,
     STOP,
     claim_folder,
+    find_command,
     make_spare,
     remove_spare,
     start_time,
     write_whole,
 )
 
-__all__ = ["Ending", "JobFiles", "JobProcess"]
+__all__ = ["JobEnding", "JobFiles", "JobProcess"]
 
 _LOOK = 0.02
 
@@ -51,7 +53,7 @@ class JobProcess(NamedTuple):
         return self.supervisor_started is not None and start_time(self.supervisor) == self.supervisor_started
 
 
-class Ending(NamedTuple):
+class JobEnding(NamedTuple):
     """How a command ended. `problem` is set if it was never started."""
 
     ended_at: float
@@ -72,6 +74,8 @@ class JobFiles:
             value: dict[str, Any] = json.loads((self.folder / name).read_bytes())
         except (FileNotFoundError, NotADirectoryError):
             return None
+        except ValueError:
+            return None  # somebody has written into it: it says nothing any more
         return value
 
     def process(self) -> JobProcess | None:
@@ -79,10 +83,25 @@ class JobFiles:
         value = self._read(PROCESS)
         return None if value is None else JobProcess(**value)
 
-    def ending(self) -> Ending | None:
+    def find_process(self) -> JobProcess | None:
+        """Who the job is, also if its supervisor was killed before it could write that down."""
+        process, draft = self.process(), self._read(DRAFT)
+        if process is not None or draft is None:
+            return process
+        supervisor, supervisor_started = draft["supervisor"], draft["supervisor_started"]
+        if supervisor_started is not None and start_time(supervisor) == supervisor_started:
+            return None  # it is about to
+        pid = find_command(supervisor, str(self.folder.resolve()))
+        if pid is None:
+            return self.process()
+        process = JobProcess(pid, start_time(pid), supervisor, supervisor_started, self.made_at())
+        write_whole(str(self.folder / PROCESS), process._asdict())
+        return process
+
+    def ending(self) -> JobEnding | None:
         """How it ended; nothing before that."""
         value = self._read(EXIT)
-        return None if value is None else Ending(**value)
+        return None if value is None else JobEnding(**value)
 
     def give_up(self) -> bool:
         """See to it that a job which was not started is never started. False if it was, or is just being started."""
@@ -102,7 +121,7 @@ class JobFiles:
             return time.time()
 
     def size(self) -> int:
-        """How many bytes it has printed."""
+        """How many bytes it has printed, as far as they are kept."""
         try:
             return self.output.stat().st_size
         except OSError:
@@ -112,8 +131,11 @@ class JobFiles:
         """Up to `limit` bytes of the output that follow the first `after`."""
         try:
             with self.output.open("rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                if after >= size:
+                    return b""
                 file.seek(after)
-                return file.read(limit)
+                return file.read(min(limit, size - after))
         except FileNotFoundError:
             return b""
 
@@ -123,7 +145,7 @@ class JobFiles:
             pipe = os.open(self.folder / STDIN, os.O_WRONLY | os.O_NONBLOCK)
         except OSError as error:
             raise JobInputError(
-                f"Nobody reads the stdin of this job ({error.strerror}). Nothing was written."
+                f"The stdin of this job is not read any more ({error.strerror}). Nothing was written."
             ) from None
         written, deadline = 0, time.monotonic() + timeout
         try:
@@ -141,22 +163,34 @@ class JobFiles:
 
     def end_input(self) -> None:
         """Let the command see the end of its stdin."""
-        (self.folder / END).touch()
+        try:
+            (self.folder / END).touch()
+        except FileNotFoundError:
+            raise JobInputError("The files of this job are gone, and with them its stdin. Nothing was done.") from None
         self._call_supervisor()
 
     def _call_supervisor(self) -> bool:
-        process = self.process()
+        process = self.find_process()
         if process is None or not process.is_supervised:
             return False
         return _signal(process.supervisor, signal.SIGUSR1)
 
     def stop(self, reason: str) -> None:
         """Ask for the end of the command. Where its supervisor was killed, the command is ended from here."""
-        if self.process() is None or self.ending() is not None:
+        if not self.folder.is_dir() or self.ending() is not None:
             return
         write_whole(str(self.folder / STOP), {"reason": reason})
         if not self._call_supervisor():
             self._end_unsupervised()
+
+    def stand_in_for_supervisor(self, reason: str) -> None:
+        """End a command whose supervisor was killed: ask it to, and when it was asked long enough, end it. At once."""
+        if self.stop_reason() is None:
+            write_whole(str(self.folder / STOP), {"reason": reason})
+        process = self.process()
+        if process is not None and process.lives:
+            since = time.time() - (self.folder / STOP).stat().st_mtime
+            _signal_group(process.pid, signal.SIGTERM if 0 <= since < GRACE else signal.SIGKILL)
 
     def _end_unsupervised(self) -> None:
         process = self.process()

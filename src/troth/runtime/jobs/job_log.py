@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from troth.runtime.jobs.watching import Patterns, WatchState
+from troth.runtime.jobs.watching import WatchPatterns, WatchState
 from troth.runtime.store import Event
 
 __all__ = ["CREATED", "ENDED", "STOP", "WATCHED", "JobDetails", "JobLog", "stream_of"]
@@ -29,6 +29,12 @@ class JobDetails:
     on_shutdown: str
     timeout: float | None
     owner: str
+    machine: str = ""
+    """Where its process and its files are, if several machines share the store."""
+    host: str = ""
+    """What that machine calls itself."""
+    folder: str = ""
+    """Where its files are there."""
 
     @property
     def argv(self) -> list[str]:
@@ -40,9 +46,9 @@ class JobDetails:
         return {name: getattr(self, name) for name in self.__slots__}
 
     @property
-    def patterns(self) -> Patterns:
+    def patterns(self) -> WatchPatterns:
         """What is looked for in the output."""
-        return Patterns.from_json(self.watch)
+        return WatchPatterns.from_json(self.watch)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,14 @@ outlives us keeps its output and its exit status in files, so that they are ther
 """
 
 import codecs
+import math
 import os
 import re
+import socket
 import threading
 import time
-import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from troth.bridge import call
@@ -19,14 +20,16 @@ from troth.errors import MisuseError, RunError
 from troth.runtime.channels import Binding, Capability
 from troth.runtime.channels.binding import VARIABLE, turn_session
 from troth.runtime.jobs.commit_points import JOB_END, JOB_EXEC, JOB_START, JOB_STOP
-from troth.runtime.jobs.errors import ForeignJobError, JobStartError, UnknownJobError
-from troth.runtime.jobs.job_files import Ending, JobFiles
+from troth.runtime.jobs.errors import ForeignJobError, JobElsewhereError, JobStartError, UnknownJobError
+from troth.runtime.jobs.job_files import JobEnding, JobFiles
 from troth.runtime.jobs.job_log import CREATED, STOP, JobDetails, JobLog, stream_of
+from troth.runtime.jobs.machine import Machines, folder_of
 from troth.runtime.jobs.monitor import JOB, JobMonitor, OpenJob, nothing_found, settle
-from troth.runtime.jobs.outcome import STATES, describe, outcome_of, title_of
+from troth.runtime.jobs.outcome import SILENT, STATES, describe, outcome_of, title_of
 from troth.runtime.jobs.records import JobRecord, JobState, Output
+from troth.runtime.jobs.supervisor import LOG
 from troth.runtime.jobs.supervisor_client import SupervisorClient
-from troth.runtime.jobs.watching import Patterns, WatchState
+from troth.runtime.jobs.watching import WatchPatterns, WatchState
 from troth.runtime.promises import Inline, Outbox, Promises, Pushed, Retention, Stored
 from troth.runtime.promises.errors import NotSettledError
 from troth.runtime.promises.promises import Detach, WorkKind
@@ -38,17 +41,13 @@ from troth.runtime.store.promise_records import NewPromise, PromiseRecord, Promi
 if TYPE_CHECKING:
     from troth.runtime.tools import Tool
 
-__all__ = ["Jobs", "folder_of"]
+__all__ = ["Jobs"]
 
+_LONGEST_LETTER = 4  # bytes
 _IS_POSIX = os.name == "posix"
 
 Admit = Callable[[Transaction, str, str, float], None]
 """Asked in the commit that writes a job down, with its id and its title; refuses by raising."""
-
-
-def folder_of(store: Path) -> Path:
-    """Where the files of a store's jobs are: beside it."""
-    return store.with_name(f"{store.name}.jobs")
 
 
 class Jobs:
@@ -69,9 +68,16 @@ class Jobs:
         self._admit = admit
         self._looks_after = looks_after
         self._folder = folder_of(store.path)
-        self._monitor = JobMonitor(store, self._load, self._remove_expired)
+        self._place = str(self._folder)
+        self._machines = Machines(store)
+        self._details: dict[str, JobDetails] = {}
+        """Of open jobs, where several machines share the store."""
+        self._are_old_stopped = False
+        self._monitor = JobMonitor(store, self._load, self._after_look)
         self._client = SupervisorClient(self._folder, self._ended)
         self._inline: dict[str, threading.Event] = {}
+        self._pids: dict[str, int] = {}
+        """Of those that were started here, until their files say it."""
         self._expired_to = 0.0
         self._looked_for_expired_at = 0.0
         self._pid = os.getpid()
@@ -101,18 +107,21 @@ class Jobs:
         started.
         """
         self._check_usable()
-        patterns = Patterns(watch)
-        details = self._details(command, cwd, env, patterns, notify, on_shutdown, timeout)
+        patterns = WatchPatterns(watch)
+        details = self._checked(command, cwd, env, patterns, notify, on_shutdown, timeout)
         environment = _environment(env)
         binding = self._promises.binding_for(detach)
         if binding is None:
             return self._run_inline(details, environment)
-        new_id = f"j-{uuid.uuid4().hex[:16]}" if job_id is None else job_id
-        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}", new_id):
-            raise MisuseError(f"{new_id!r} is no id of a job: it names a folder. Nothing was started.")
+        new_id = f"j-{os.urandom(8).hex()}" if job_id is None else str(job_id)
+        if new_id == LOG or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}", new_id):
+            raise MisuseError(f"{new_id!r} is not an id of a job: it names a folder. Nothing was started.")
         if not notify and not patterns:
             because = "it was started with `notify=False`"
             binding = Binding(binding.session, binding.channel, Capability.STORE, because)
+        if self._store.is_shared:
+            folder, host = str(self._folder / new_id), socket.gethostname()
+            details = replace(details, machine=self._machines.name(), host=host, folder=folder)
         new = self._write_down(new_id, details, binding, retention)
         self._launch(new, details, environment)
         self._monitor.add([new_id])
@@ -148,31 +157,40 @@ class Jobs:
             )
         )
 
-    def _details(
+    def _checked(
         self,
         command: str | Sequence[str],
         cwd: str | os.PathLike[str] | None,
         env: Mapping[str, str | None] | None,
-        patterns: Patterns,
+        patterns: WatchPatterns,
         notify: bool,  # noqa: FBT001  as it was given
         on_shutdown: str,
         timeout: float | None,
     ) -> JobDetails:
-        words: list[Any] = [command] if isinstance(command, str) else list(command)
+        value: object = command
+        words: list[Any] = [value] if isinstance(value, str) else list(value) if isinstance(value, list | tuple) else []
         if not words or not all(isinstance(word, str) and "\0" not in word for word in words) or not words[0].strip():
             raise MisuseError(
-                f"{command!r} is no command: a text for the shell, or a list of words. Nothing was started."
+                f"{command!r} is not a command: a text for the shell, or a list of words. Nothing was started."
             )
         if on_shutdown not in ("survive", "stop"):
             raise MisuseError(f"`on_shutdown` is {on_shutdown!r}; it can be 'survive' or 'stop'. Nothing was started.")
-        if timeout is not None and not timeout > 0:
-            raise MisuseError(f"`timeout` is {timeout!r}; it is a number of seconds above 0. Nothing was started.")
-        place = Path.cwd() if cwd is None else Path(cwd).absolute()
-        if not place.is_dir():
-            raise MisuseError(f"The job's folder {str(place)!r} does not exist. Nothing was started.")
+        seconds: object = timeout
+        if seconds is not None and not (isinstance(seconds, int | float) and 0 < seconds < math.inf):
+            raise MisuseError(
+                f"`timeout` is {timeout!r}; it is a number of seconds above 0, or None for no limit.\n"
+                "Nothing was started."
+            )
+        # A `Path` takes as long as the commit.
+        folder: object = cwd
+        if folder is not None and not isinstance(folder, str | bytes | os.PathLike):
+            raise MisuseError(f"`cwd` is {cwd!r}, and no path of a folder. Nothing was started.")
+        place = os.getcwd() if cwd is None else os.path.abspath(os.fsdecode(cwd))  # noqa: PTH109, PTH100
+        if cwd is not None and not os.path.isdir(place):  # noqa: PTH112
+            raise MisuseError(f"The job's folder {place!r} does not exist. Nothing was started.")
         return JobDetails(
             command=command if isinstance(command, str) else words,
-            cwd=str(place),
+            cwd=place,
             env=sorted(env or ()),
             notify=bool(notify),
             watch=patterns.to_json(),
@@ -201,12 +219,13 @@ class Jobs:
     def _request(self, job_id: str, details: JobDetails, environment: dict[str, str]) -> dict[str, Any]:
         return {
             "id": job_id,
-            "folder": str(self._folder / job_id),
+            "folder": f"{self._place}/{job_id}",
             "command": details.argv,
             "cwd": details.cwd,
             "env": environment,
             "timeout": details.timeout,
             "stops_with_owner": details.on_shutdown == "stop",
+            "is_kept": True,
         }
 
     def _launch(self, new: NewPromise, details: JobDetails, environment: dict[str, str]) -> None:
@@ -217,6 +236,8 @@ class Jobs:
             answer = self._client.start(self._request(new.id, details, environment))
             reach(JOB_EXEC.after)
             problem = answer.get("problem")
+            if problem is None:
+                self._pids[new.id] = answer["pid"]
         except BaseException as error:
             if self._files(new.id).give_up():
                 self._fail(new, details, {"type": type(error).__name__, "message": str(error)})
@@ -228,14 +249,14 @@ class Jobs:
             self._fail(new, details, problem)
             raise JobStartError(
                 f"{new.title} could not be started: {problem['message']} ({problem['type']}).\n"
-                "Nothing runs, and nobody is owed anything."
+                "Nothing runs, and no result will be delivered."
             )
 
     def _fail(self, new: NewPromise, details: JobDetails, problem: dict[str, str]) -> None:
         record = self._store.promises.find(new.id)
         assert record is not None
         job = OpenJob(record, JobLog(details, 1), self._files(new.id))
-        ending = Ending(self._store.clock(), problem=problem)
+        ending = JobEnding(self._store.clock(), problem=problem)
         try:
             self._store.commit(
                 JOB_END, lambda tx: settle(tx, job, ending, nothing_found(job), self._store.clock(), is_told=True)
@@ -246,10 +267,10 @@ class Jobs:
 
     def _run_inline(self, details: JobDetails, environment: dict[str, str]) -> Inline:
         """Run the command here and now: its end can be told to nobody later."""
-        job_id = f"inline-{uuid.uuid4().hex[:16]}"
+        job_id = f"inline-{os.urandom(8).hex()}"
         files = self._files(job_id)
         ended = self._inline[job_id] = threading.Event()
-        request = {**self._request(job_id, details, environment), "stops_with_owner": True}
+        request = {**self._request(job_id, details, environment), "stops_with_owner": True, "is_kept": False}
         try:
             problem = self._client.start(request).get("problem")
             if problem is not None:
@@ -257,7 +278,7 @@ class Jobs:
             while (ending := files.ending()) is None:
                 process = files.process()
                 if not ended.wait(1.0) and process is not None and not process.is_supervised:
-                    ending = files.ending() or Ending(time.time(), None, "lost")
+                    ending = files.ending() or JobEnding(time.time(), None, "lost")
                     break
             return Inline(outcome_of(title_of(details.command), ending, files, ending.ended_at, tail=None).result)
         except BaseException:
@@ -269,6 +290,7 @@ class Jobs:
 
     def _ended(self, job_id: str) -> None:
         """For the supervisor's connection: a command has ended."""
+        self._pids.pop(job_id, None)
         waiting = self._inline.get(job_id)
         if waiting is not None:
             waiting.set()
@@ -285,7 +307,8 @@ class Jobs:
         record = self._store.promises.find(job_id)
         if record is None or record.is_settled:
             return None
-        return OpenJob(record, self._log(job_id), self._files(job_id))
+        job_log = self._log(job_id)
+        return OpenJob(record, job_log, self._files(job_id)) if self._machines.is_here(job_log.details) else None
 
     def _log(self, job_id: str) -> JobLog:
         events = list(self._store.events(stream_of(job_id)))
@@ -314,10 +337,15 @@ class Jobs:
         return await call(lambda: self.get(job_id, session=session))
 
     def _record(self, promise: PromiseRecord) -> JobRecord:
-        job_log, files = self._log(promise.id), self._files(promise.id)
-        details, process, ending = job_log.details, files.process(), files.ending()
+        job_log = self._log(promise.id)
+        details, files = job_log.details, self._files(promise.id)
+        is_here = self._machines.is_here(details)
+        if not is_here:
+            files = JobFiles(self._machines.files_of(details, promise.id))
+        process, ending = (files.process(), files.ending()) if is_here else (None, None)
         result = promise.result or {}
         code, reason = result.get("exit_code"), result.get("reason")
+        pid = self._pids.get(promise.id) if process is None else process.pid
         if promise.is_settled:
             state = STATES[promise.state]
             text = self._words(promise, code, reason)
@@ -326,8 +354,8 @@ class Jobs:
             state, code, reason = STATES[outcome.state], ending.code, ending.reason
             text = describe(promise.title, code, reason, ending.problem)
         else:
-            state = JobState.STARTING if process is None else JobState.RUNNING
-            text = f"{promise.title} is {state}."
+            state = JobState.STARTING if pid is None and is_here else JobState.RUNNING
+            text = f"{promise.title} is {state}{'' if is_here else f' on {details.host}'}."
         return JobRecord(
             id=promise.id,
             session=promise.session,
@@ -337,7 +365,7 @@ class Jobs:
             exit_code=code,
             reason=reason,
             text=text,
-            pid=None if process is None else process.pid,
+            pid=pid,
             notify=details.notify,
             watch=[row.get("text") or row["regex"] for row in details.watch],
             hits=self._hits(promise, job_log.watch),
@@ -346,8 +374,9 @@ class Jobs:
             created_at=promise.created_at,
             ended_at=promise.settled_at if ending is None else ending.ended_at,
             expired_at=promise.expired_at,
-            output_bytes=files.size(),
-            output_file=str(files.output),
+            output_bytes=files.size() if is_here else result.get("output_bytes", 0),
+            output_file=str(files.output) if is_here else result.get("output_file", str(files.output)),
+            machine="" if is_here else details.host or "another machine",
         )
 
     def _hits(self, promise: PromiseRecord, watch: WatchState) -> int:
@@ -375,34 +404,35 @@ class Jobs:
 
     def wait(self, job_id: str, timeout: float | None = None, *, session: str | None = None) -> JobRecord:
         """A job, waiting for its end. Waiting acknowledges nothing. `NotSettledError` if it was not over in time."""
-        if not self._find(job_id, session).is_settled:
-            self._monitor.add([job_id])
-            self._promises.wait(job_id, timeout)
+        record = self._find(job_id, session)
+        if not record.is_settled:
+            self._hasten(job_id)
+            self._promises.wait(job_id, timeout, session=record.session)
         return self._record(self._find(job_id, session))
 
     async def await_end(self, job_id: str, timeout: float | None = None, *, session: str | None = None) -> JobRecord:
         """`wait` for a task. Cancelling it only ends the waiting."""
-        if not (await self.aget(job_id, session=session)).is_over:
-            self._monitor.add([job_id])
-        await self._promises.await_end(job_id, timeout)
+        record = await self.aget(job_id, session=session)
+        if not record.is_over:
+            await call(self._hasten, job_id)
+        await self._promises.await_end(job_id, timeout, session=record.session)
         return await self.aget(job_id, session=session)
 
     def read(self, job_id: str, after: int = 0, *, limit: int = 1 << 16, session: str | None = None) -> Output:
-        """Up to `limit` bytes of the output that follow the first `after`. Reading consumes nothing."""
+        """Up to `limit` bytes of the output that follow the first `after`. Reading consumes nothing.
+
+        A letter of which only the beginning is there comes whole, with a later piece. One that is longer than `limit`
+        comes all the same.
+        """
         record = self._find(job_id, session)
         if record.state is PromiseState.EXPIRED:
             raise MisuseError(f"The job {job_id!r} has expired since {_moment(record.expired_at)}: its output is gone.")
         if after < 0 or limit < 1:
             raise MisuseError(f"`after={after}, limit={limit}` reads nothing: give 0 or more, and 1 or more.")
-        files = self._files(job_id)
+        files = self._files_here(job_id, "read")
         is_over = record.is_settled or files.ending() is not None
-        data, size = files.read(after, limit), files.size()
-        is_last = is_over and after + len(data) >= size
-        decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        text = decoder.decode(data, final=is_last or len(data) < 4)
-        held_back = len(decoder.getstate()[0])  # the beginning of a letter whose rest comes with the next piece
-        end = after + len(data) - held_back
-        return Output(text, after, end, max(size, end), is_over, str(files.output))
+        text, end = _letters(files, after, limit, is_over=is_over)
+        return Output(text, after, end, files.size(), is_over, str(files.output))
 
     async def aread(self, job_id: str, after: int = 0, *, limit: int = 1 << 16, session: str | None = None) -> Output:
         """`read` for a task."""
@@ -421,7 +451,7 @@ class Jobs:
     ) -> None:
         """Write to the job's stdin; with `end`, nothing comes after it. `JobInputError` if nobody reads it."""
         self._find(job_id, session)
-        files = self._files(job_id)
+        files = self._files_here(job_id, "written")
         if data:
             files.write(data.encode() if isinstance(data, str) else data, timeout)
         if end:
@@ -441,14 +471,15 @@ class Jobs:
 
     def stop(self, job_id: str, *, timeout: float = 10.0, session: str | None = None) -> JobRecord:
         """Stop a job and all that it has started, waiting at most `timeout` seconds for it. One that is over stays."""
-        if not self._find(job_id, session).is_settled:
+        record = self._find(job_id, session)
+        if not record.is_settled:
             self._request_stop(job_id, "stop")
-            self._await_stopped(job_id, timeout)
+            self._await_stopped(record, timeout)
         return self.get(job_id, session=session)
 
-    def _await_stopped(self, job_id: str, timeout: float) -> None:
+    def _await_stopped(self, record: PromiseRecord, timeout: float) -> None:
         try:
-            self._promises.wait(job_id, timeout)
+            self._promises.wait(record.id, timeout, session=record.session)
         except NotSettledError:
             return  # the record says that it is running still
 
@@ -457,16 +488,16 @@ class Jobs:
         return await call(lambda: self.stop(job_id, timeout=timeout, session=session))
 
     def _cancel(self, job_id: str) -> None:
-        """For its promise: the same as `stop`, so that another session's turn is refused here, too."""
-        self._find(job_id, None)
+        """For its promise, which has refused other sessions already: the same as `stop`."""
         self._request_stop(job_id, "stop")
 
     def _request_stop(self, job_id: str, reason: str) -> None:
         self._store.commit(
             JOB_STOP, lambda tx: tx.append_event(stream_of(job_id), STOP, {"reason": reason}, self._store.clock())
         )
-        self._files(job_id).stop(reason)
-        self._monitor.add([job_id])
+        if self._runs_here(job_id):  # elsewhere, whoever looks after it there finds that in its log, within a second
+            self._files(job_id).stop(reason)
+            self._monitor.add([job_id])
 
     def tools(self) -> "Sequence[Tool]":
         """Ready tools for an agent: start, look, read, wait, write, stop, list."""
@@ -478,9 +509,78 @@ class Jobs:
 
     def look_after(self) -> None:
         """Take notice of jobs that were started by others, or before a restart."""
-        if self._looks_after and not self._store.is_shared:
-            self._monitor.add(self._store.promises.open_subjects(JOB))
-            self._remove_expired()
+        if not self._looks_after:
+            return
+        open_ids = self._store.promises.open_subjects(JOB)
+        self._monitor.add(self._ours(open_ids) if self._store.is_shared else open_ids)
+        self._remove_expired()
+
+    def _hasten(self, job_id: str) -> None:
+        """Look after a job that somebody waits for, at once."""
+        if self._runs_here(job_id):
+            self._monitor.add([job_id])
+
+    def _after_look(self) -> None:
+        self._machines.beat()
+        self._remove_expired()
+
+    # Several machines
+
+    def _runs_here(self, job_id: str) -> bool:
+        return not self._store.is_shared or self._machines.is_here(self._details_of(job_id))
+
+    def _details_of(self, job_id: str) -> JobDetails:
+        details = self._details.get(job_id)
+        if details is None:
+            (created,) = self._store.events(stream_of(job_id), limit=1)
+            details = self._details[job_id] = JobLog.of([created]).details
+        return details
+
+    def _files_here(self, job_id: str, what: str) -> JobFiles:
+        """The files of a job of this machine."""
+        if self._runs_here(job_id):
+            return self._files(job_id)
+        details = self._details_of(job_id)
+        raise JobElsewhereError(
+            f"The files of the job {job_id!r} are on the machine {details.host!r}, in {details.folder!r}. Nothing was "
+            f"{what}.\nAsk there, for example with `troth jobs`. What a job printed last comes with its end, here too."
+        )
+
+    def _ours(self, open_ids: Sequence[str]) -> Sequence[str]:
+        """The jobs of this machine; those of machines that are taken for dead are told as lost."""
+        still_open = set(open_ids)
+        self._details = {job_id: details for job_id, details in self._details.items() if job_id in still_open}
+        self._stop_old()
+        ours, others = [], {}
+        for job_id in open_ids:
+            if self._runs_here(job_id):
+                ours.append(job_id)
+            else:
+                others[job_id] = self._details_of(job_id)
+        if others and self._machines.is_due():
+            silent = self._machines.silent({details.machine for details in others.values()})
+            for job_id in [job_id for job_id, details in others.items() if details.machine in silent]:
+                self._lose(job_id, others[job_id])
+        return ours
+
+    def _lose(self, job_id: str, details: JobDetails) -> None:
+        record = self._store.promises.find(job_id)
+        now = self._store.clock()
+        if record is None or record.is_settled or now - record.created_at < self._store.machine_lifetime:
+            return  # its machine may not have been heard of since, because it has just begun
+        job = OpenJob(record, self._log(job_id), JobFiles(self._machines.files_of(details, job_id)))
+        ending = JobEnding(now, None, SILENT)
+        self._store.commit(JOB_END, lambda tx: settle(tx, job, ending, nothing_found(job), self._store.clock()))
+
+    def _stop_old(self) -> None:
+        """Once: stop what runs here although it was told as lost while this machine was not heard of."""
+        if self._are_old_stopped:
+            return
+        self._are_old_stopped = True
+        for process in self._folder.glob("*/process"):
+            record = self._store.promises.find(process.parent.name)
+            if record is not None and record.is_settled:
+                JobFiles(process.parent).stop(SILENT)
 
     def _remove_expired(self) -> None:
         """Let go of the files of jobs whose retention is over."""
@@ -498,12 +598,6 @@ class Jobs:
                 "Jobs need POSIX: sessions, signals to groups and pipes with names. Nothing was started.\n"
                 "On this system use `promises.start` with a function that runs the command."
             )
-        if self._store.is_shared:
-            raise MisuseError(
-                "A job is a process of one machine, and the store is one of several: a worker elsewhere would take the "
-                "job for lost. Nothing was started.\nUse `promises.start` with a step that runs the command, or keep "
-                "jobs in a runtime of their own on a file."
-            )
         if self._pid != os.getpid():
             raise MisuseError("These jobs belong to the process that forked this one. Open a new runtime.")
 
@@ -514,19 +608,53 @@ class Jobs:
             self._monitor.close()
 
 
+def _letters(files: JobFiles, after: int, limit: int, *, is_over: bool) -> tuple[str, int]:
+    """Whole letters that follow the first `after` bytes of the output, and where they end."""
+    while True:
+        data = files.read(after, limit)
+        is_last = is_over and after + len(data) >= files.size()
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        text = decoder.decode(data, final=is_last)
+        if text or len(data) < limit or limit >= _LONGEST_LETTER:
+            held_back = len(decoder.getstate()[0])  # the beginning of a letter whose rest comes with the next piece
+            return text, after + len(data) - held_back
+        limit += 1
+
+
 def _environment(env: Mapping[str, str | None] | None) -> dict[str, str]:
     """Ours, with what was given. A job is somebody's worker: what it promises itself is stored, unless it says more."""
-    environment = dict(os.environ)
+    environment = dict(_ours())
     environment.setdefault(VARIABLE, "store")
-    given: Mapping[Any, Any] = env or {}
-    for name, value in given.items():
+    if env is None:
+        return environment
+    added: object = env
+    if not isinstance(added, Mapping):
+        raise MisuseError(f"`env` is {env!r}, and maps no names to values. Nothing was started.")
+    for name, value in added.items():
         if not isinstance(name, str) or not name or "=" in name or "\0" in f"{name}{value}":
-            raise MisuseError(f"`env` has {name!r}, which is no name of a variable. Nothing was started.")
+            raise MisuseError(f"`env` has {name!r}, which is not the name of a variable. Nothing was started.")
         if value is None:
             environment.pop(name, None)
         else:
             environment[name] = str(value)
     return environment
+
+
+_last_ours: tuple[dict[Any, Any], dict[str, str]] = {}, {}
+
+
+def _ours() -> dict[str, str]:
+    """Our environment, which is decoded only where it has changed: that takes as long as the commit of a small job."""
+    global _last_ours  # noqa: PLW0603  two threads would both write what is right
+    raw: dict[Any, Any] | None = getattr(os.environ, "_data", None)
+    if not isinstance(raw, dict):
+        return dict(os.environ)
+    encoded, decoded = _last_ours
+    if raw != encoded:
+        encoded = raw.copy()
+        decoded = {os.fsdecode(name): os.fsdecode(value) for name, value in encoded.items()}
+        _last_ours = encoded, decoded
+    return decoded
 
 
 def _moment(at: float | None) -> str:

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
 
 from troth.runtime.jobs.commit_points import JOB_END, JOB_WATCH
-from troth.runtime.jobs.job_files import Ending, JobFiles
+from troth.runtime.jobs.job_files import JobEnding, JobFiles, JobProcess
 from troth.runtime.jobs.job_log import ENDED, WATCHED, JobLog, stream_of
-from troth.runtime.jobs.outcome import outcome_of
-from troth.runtime.jobs.watching import Hit, LineScanner, Told, decide_what_to_tell
+from troth.runtime.jobs.outcome import SILENT, outcome_of
+from troth.runtime.jobs.watching import LineScanner, Told, WatchHit, decide_what_to_tell
 from troth.runtime.store import Store, StoreError, Transaction
 from troth.runtime.store.json_codec import keep
 from troth.runtime.store.promise_records import PromiseRecord
@@ -35,6 +35,7 @@ _CHECK = 1.0  # seconds between two looks at whether a job's supervisor lives
 _APART = 1e-5  # seconds between two things that one commit tells: the oldest is delivered first
 _FAR = 4 << 20  # bytes without a hit after which it is written down how far the looking went
 _HALF_STARTED = 30.0  # seconds after which a job is lost whose supervisor vanished while it was starting it
+_LONGEST_START = 60.0  # seconds after which nobody is still about to start a job: they were told that it failed
 
 
 class OpenJob:
@@ -45,6 +46,7 @@ class OpenJob:
         self.log = job_log
         self.files = files
         self.checked_at = 0.0
+        self.seen_at = time.monotonic()
         self.scanner = LineScanner(job_log.details.patterns, job_log.watch)
         self.is_watched = bool(job_log.details.watch)
 
@@ -52,14 +54,14 @@ class OpenJob:
 class JobMonitor:
     """Looks after the open jobs of one store."""
 
-    def __init__(self, store: Store, load: Callable[[str], OpenJob | None], forget: Callable[[], None]) -> None:
+    def __init__(self, store: Store, load: Callable[[str], OpenJob | None], after_look: Callable[[], None]) -> None:
         self._store = store
         self._load = load
-        self._forget = forget
+        self._after_look = after_look
         self._lock = threading.Lock()
         self._jobs: dict[str, OpenJob | None] = {}
         self._urgent: set[str] = set()
-        self._unstarted_here: dict[str, Ending] = {}
+        self._unstarted_here: dict[str, JobEnding] = {}
         self._news = threading.Event()
         self._thread: threading.Thread | None = None
         self._is_closed = False
@@ -78,7 +80,7 @@ class JobMonitor:
                 self._thread.start()
         self._news.set()
 
-    def add_unstarted(self, job_id: str, ending: Ending) -> None:
+    def add_unstarted(self, job_id: str, ending: JobEnding) -> None:
         """Write down, as soon as that is possible, that a job could not be started."""
         self._unstarted_here[job_id] = ending
         self.add([job_id])
@@ -103,7 +105,15 @@ class JobMonitor:
                 if self._is_closed:
                     return
                 self._look_safely(job_id, is_urgent=job_id in urgent)
-            self._forget()
+            self._look_around()
+
+    def _look_around(self) -> None:
+        try:
+            self._after_look()
+        except StoreError as error:
+            if not self._failing:
+                log.warning("The jobs of this store could not be looked after just now; it is tried again: %s", error)
+            self._failing = True
 
     def _pause(self) -> float | None:
         with self._lock:
@@ -152,8 +162,8 @@ class JobMonitor:
             self._news.set()
         return False
 
-    def _scan(self, job: OpenJob, *, is_end: bool) -> tuple[list[Hit], bool]:
-        hits: list[Hit] = []
+    def _scan(self, job: OpenJob, *, is_end: bool) -> tuple[list[WatchHit], bool]:
+        hits: list[WatchHit] = []
         for _ in range(_AT_ONCE):
             data = job.files.read(job.scanner.read_to, _CHUNK)
             if not data:
@@ -162,7 +172,7 @@ class JobMonitor:
         return hits, False
 
     def _write(self, job: OpenJob, told: Told) -> None:
-        """Write down what was found; if somebody else has written meanwhile, nothing is, and the job is read anew."""
+        """Write down what was found; if somebody else has written meanwhile, nothing is, and the job is read again."""
 
         def work(tx: Transaction) -> int | None:
             if tx.last_event(stream_of(job.record.id)) != job.log.cursor:
@@ -179,17 +189,31 @@ class JobMonitor:
 
     # What nobody writes down
 
-    def _missing(self, job: OpenJob) -> Ending | None:
+    def _missing(self, job: OpenJob) -> JobEnding | None:
         """How a job ended of which nobody says so: it was never started, or its supervisor was killed."""
-        process = job.files.process()
+        process = job.files.find_process()
         if process is None:
             return self._unstarted(job)
         self._catch_up(job)
         if job.log.stop_reason is not None and job.files.stop_reason() is None:
             job.files.stop(job.log.stop_reason)  # whoever asked for it died before it could say so
-        if process.is_supervised or process.lives:
+        if process.is_supervised:
             return None
-        return job.files.ending() or Ending(self._store.clock(), None, job.files.stop_reason() or "lost")
+        if process.lives:
+            self._stand_in_for_supervisor(job, process)
+            return None
+        return job.files.ending() or JobEnding(self._store.clock(), None, job.files.stop_reason() or "lost")
+
+    def _stand_in_for_supervisor(self, job: OpenJob, process: JobProcess) -> None:
+        """Do what the supervisor of a job would do, which was killed before it, and maybe was asked before that."""
+        details, reason = job.log.details, job.files.stop_reason()
+        if reason is None and details.timeout is not None and time.time() > process.begun_at + details.timeout:
+            reason = "timeout"
+        if reason is None and details.on_shutdown == "stop":
+            is_living = self._store.promises.is_living(details.owner, self._store.clock())
+            reason = None if is_living else "shutdown"
+        if reason is not None:
+            job.files.stand_in_for_supervisor(reason)
 
     def _catch_up(self, job: OpenJob) -> None:
         """Read what others have written into the job's log."""
@@ -197,19 +221,22 @@ class JobMonitor:
             fresh = self._load(job.record.id)
             if fresh is not None:
                 job.log, job.scanner = fresh.log, fresh.scanner
+            elif self._store.is_shared:  # somebody has told that it is over: what goes on is not what was told
+                job.files.stop(SILENT)
 
-    def _unstarted(self, job: OpenJob) -> Ending | None:
+    def _unstarted(self, job: OpenJob) -> JobEnding | None:
         now = self._store.clock()
         if job.record.id in self._unstarted_here:
             return self._unstarted_here[job.record.id]
-        if self._store.promises.is_living(job.log.details.owner, now):
+        is_living = self._store.promises.is_living(job.log.details.owner, now)
+        if is_living and time.monotonic() - job.seen_at < _LONGEST_START:
             return None  # it is just being started
         problem = {"type": "NotStarted", "message": "the program that was to start it ended before it could"}
         if job.files.give_up():
-            return Ending(now, problem=problem)
+            return JobEnding(now, None, "gone") if is_living else JobEnding(now, problem=problem)
         ending = job.files.ending()
         if ending is None and job.files.process() is None and time.time() - job.files.made_at() > _HALF_STARTED:
-            return Ending(now, None, "lost")
+            return JobEnding(now, None, "lost")
         return ending
 
 
@@ -229,16 +256,17 @@ def add_deliveries(tx: Transaction, job: OpenJob, told: Told, now: float) -> Non
         tx.promises.add_delivery(job.record.id, "watch", moment, text=f"{title} printed: {hit.line}", data=data)
 
 
-def settle(tx: Transaction, job: OpenJob, ending: Ending, told: Told, now: float, *, is_told: bool = False) -> bool:
+def settle(tx: Transaction, job: OpenJob, ending: JobEnding, told: Told, now: float, *, is_told: bool = False) -> bool:
     """Write down the end of a job, and what is left to tell of it. False if somebody else has looked meanwhile.
 
-    `is_told` if whoever had asked for it is told right here: nothing is owed to anybody then.
+    `is_told` if whoever had asked for it is told right here: there is nothing to deliver then.
     """
     job_id, stream = job.record.id, stream_of(job.record.id)
+    last = tx.last_event(stream)  # first: others who would write its end wait for this commit from here on
     promise = tx.promises.find(job_id)
     if promise is None or promise.is_settled:
         return False
-    if tx.last_event(stream) != job.log.cursor and JobLog.of(tx.events(stream)).watch != job.log.watch:
+    if last != job.log.cursor and JobLog.of(tx.events(stream)).watch != job.log.watch:
         return False
     outcome = outcome_of(job.record.title, ending, job.files, job.record.created_at)
     add_deliveries(tx, job, told, now)

@@ -6,14 +6,16 @@ import signal
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from troth.runtime.jobs.job_files import Ending, JobFiles
+from troth.runtime.jobs.job_files import JobEnding, JobFiles
 from troth.runtime.jobs.records import JobState
 from troth.runtime.store.promise_records import PromiseState
 
-__all__ = ["JobOutcome", "describe", "outcome_of", "title_of"]
+__all__ = ["SILENT", "JobOutcome", "describe", "outcome_of", "title_of"]
 
 TAIL = 4000  # bytes of the output that come with the end
 _TITLE = 80
+SILENT = "silent"
+"""Why a job is lost whose machine is taken for dead."""
 STATES: Mapping[PromiseState, JobState] = {
     PromiseState.DONE: JobState.DONE,
     PromiseState.FAILED: JobState.FAILED,
@@ -50,11 +52,12 @@ class JobOutcome(NamedTuple):
 def title_of(command: str | Sequence[str]) -> str:
     """A command as a person writes it, in one short line."""
     text = " ".join((command if isinstance(command, str) else shlex.join(command)).split())
+    text = text.encode("utf-8", "backslashreplace").decode()  # a file's name may be no text, and no store keeps it then
     return f"`{text if len(text) <= _TITLE else text[: _TITLE - 1] + '…'}`"
 
 
 def outcome_of(
-    title: str, ending: Ending, files: JobFiles, created_at: float, *, tail: int | None = TAIL
+    title: str, ending: JobEnding, files: JobFiles, created_at: float, *, tail: int | None = TAIL
 ) -> JobOutcome:
     """What the end of a command comes to, with the last `tail` bytes of its output; None means all of it."""
     size = files.size()
@@ -76,15 +79,19 @@ def outcome_of(
     if error is not None:
         error["message"] = words
     shown = f"\n{output.rstrip()}" if last.strip() else ""
-    if cut:
+    if ending.reason == SILENT:
+        shown = f"\n(what it had printed is on that machine, in {files.output})"
+    elif not files.output.exists() and ending.problem is None:
+        shown = f"\n(what it had printed is gone: {files.output} was removed)"
+    elif cut:
         shown = f"\n(the first {cut} of {size} bytes are left out here; all of it is in {files.output}){shown}"
     return JobOutcome(state, result, error, f"{words}{shown}")
 
 
-def _judge(ending: Ending) -> tuple[PromiseState, dict[str, Any] | None]:
+def _judge(ending: JobEnding) -> tuple[PromiseState, dict[str, Any] | None]:
     if ending.problem is not None:
         return PromiseState.FAILED, {"type": "JobStartError", "cause": ending.problem["type"]}
-    if ending.reason == "lost":
+    if ending.reason in ("lost", "gone", SILENT):
         return PromiseState.FAILED, {"type": "JobLostError"}
     if ending.reason == "timeout":
         return PromiseState.FAILED, {"type": "JobTimeoutError"}
@@ -101,8 +108,12 @@ def describe(title: str, code: int | None, reason: str | None, problem: Mapping[
         return f"{title} could not be started: {problem['message']}."
     if reason == "lost":
         return (
-            f"{title} has ended, and nobody knows how: its supervisor was killed with it. What it had printed is kept."
+            f"{title} has ended, and it is unknown how: its supervisor was killed with it. What it had printed is kept."
         )
+    if reason == "gone":
+        return f"{title} has ended, and it is unknown how: its files were removed."
+    if reason == SILENT:
+        return f"{title} is lost: nothing was heard of its machine for so long that it is taken for dead."
     how = "" if code is None else f" {_exit(code)}"
     if reason is not None:
         return f"{title} {_STOPS.get(reason, f'was stopped ({reason})')}; it ended{how}."

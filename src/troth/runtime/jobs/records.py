@@ -50,7 +50,10 @@ class JobRecord:
     ended_at: float | None
     expired_at: float | None
     output_bytes: int
+    """What it has printed; of a job on another machine, that is known when it is over."""
     output_file: str
+    machine: str = ""
+    """The name of the machine it is on, if that is another one than this; empty otherwise."""
 
     @property
     def is_over(self) -> bool:
@@ -75,7 +78,7 @@ class Output:
     @property
     def note(self) -> str | None:
         """What was left out, and where it is; nothing if nothing was."""
-        before = f"{self.start} bytes come before this" if self.start else ""
+        before = f"{min(self.start, self.size)} bytes come before this" if self.start else ""
         behind = f"{self.size - self.end} bytes follow (`after={self.end}`)" if self.end < self.size else ""
         left_out = " and ".join(filter(None, (before, behind)))
         return f"{left_out}; all of it is in {self.file}" if left_out else None

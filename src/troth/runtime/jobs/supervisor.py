@@ -5,14 +5,16 @@ answers them there, tells on the one that is its stdout what has ended, and ends
 its last command has ended. It imports only the standard library: it is run by its
 path, in isolated mode. Each command has a folder:
 
-    process   who it is, and who supervises it: ids with the moments at which they started
+    process   who it is, and who supervises it: ids with the moments at which they started; its draft, `process.new`,
+              says who supervises it before it is started
     output    everything it has printed, as it was printed
     stdin     a pipe, which is held open until somebody has said `end`
     stop      why it is to be stopped, written by whoever wants that
     exit      how it ended; written last, and at once whole
 
-What the next command needs is made while nobody waits for it: a folder with the pipe and the empty files in it, which
-is renamed when the command comes. Making a file takes ten times as long as renaming one.
+What the next command needs is made while nobody waits for it: a folder with the pipe and the empty files in it, open
+already, which is renamed when the command comes. Making a file takes ten times as long as renaming one. Whoever asked
+is answered as soon as the command runs; `process` is written right after that.
 """
 
 import _thread
@@ -26,18 +28,21 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 __all__ = [
+    "DRAFT",
     "END",
     "EXIT",
     "GIVEN_UP",
     "GRACE",
+    "LOG",
     "OUTPUT",
     "PROCESS",
     "STDIN",
     "STOP",
     "claim_folder",
+    "find_command",
     "make_spare",
     "remove_spare",
     "start_time",
@@ -45,10 +50,12 @@ __all__ = [
 ]
 
 EXIT, END, OUTPUT, PROCESS, STDIN, STOP = "exit", "end", "output", "process", "stdin", "stop"
+LOG = "supervisor.log"  # beside the folders of the jobs
 GIVEN_UP = "given-up"  # in the folder of a job that is never started
 GRACE = 3.0
 """Seconds between asking a command to end and ending it."""
-_DRAFT = "process.new"  # what becomes `process` in a spare folder
+DRAFT, _END_DRAFT = "process.new", "exit.new"  # what becomes `process` and `exit` in a spare folder
+_ROOM = 512  # bytes that are in them before: a full disk has room for what is written over them
 _SPARES = ".spare"
 _MOST_SPARES = 4
 _CALM = 0.001  # seconds until a spare folder is made: whoever was answered just now needs the processor first
@@ -78,6 +85,32 @@ def _stat(pid: int | str) -> list[bytes] | None:
     except OSError:
         return None
     return None if not fields or fields[0] in {b"Z", b"X"} else fields
+
+
+def find_command(session: int, folder: str) -> int | None:
+    """The command of a folder whose supervisor was killed before it could write down which process that is.
+
+    It leads a group of its own in the session of its supervisor, and its input or output is in the folder.
+    """
+    if not _PROC:
+        return None
+    for pid in sorted(int(name) for name in os.listdir("/proc") if name.isdigit()):  # noqa: PTH208
+        fields = _stat(pid)
+        if fields is not None and int(fields[2]) == pid and int(fields[3]) == session and _uses(pid, folder):
+            return pid
+    return None
+
+
+def _uses(pid: int, folder: str) -> bool:
+    return any(_opened(pid, number).startswith(f"{folder}/") for number in range(3))
+
+
+def _opened(pid: int, number: int) -> str:
+    """Which file a process has open under that number; nothing if it has closed it, or is gone."""
+    try:
+        return os.readlink(f"/proc/{pid}/fd/{number}")  # noqa: PTH115
+    except OSError:
+        return ""
 
 
 def write_whole(path: str, value: object, draft: str | None = None) -> None:
@@ -123,6 +156,49 @@ def claim_folder(spare: str, folder: str) -> None:
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), folder) from None
 
 
+class _Spare(NamedTuple):
+    """A folder for a command to come, and what is open in it: both ends of its stdin, and its output."""
+
+    folder: str
+    reading: int
+    writing: int
+    output: int
+
+    @classmethod
+    def make(cls, root: str) -> "_Spare":
+        """Make the folder, and open what is in it."""
+        folder = make_spare(root, (OUTPUT,), (STDIN,))
+        opened: list[int] = []
+        try:
+            opened.append(os.open(f"{folder}/{STDIN}", os.O_RDONLY | os.O_NONBLOCK))
+            opened.append(os.open(f"{folder}/{STDIN}", os.O_WRONLY | os.O_NONBLOCK))
+            opened.append(os.open(f"{folder}/{OUTPUT}", os.O_WRONLY | os.O_APPEND))
+            os.set_blocking(opened[0], True)
+            supervisor = {"supervisor": os.getpid(), "supervisor_started": start_time(os.getpid())}
+            for name, text in ((DRAFT, json.dumps(supervisor)), (_END_DRAFT, "")):
+                draft = os.open(f"{folder}/{name}", os.O_WRONLY | os.O_CREAT, 0o600)
+                try:
+                    os.write(draft, text.ljust(_ROOM).encode())
+                finally:
+                    os.close(draft)
+        except OSError:
+            for file in opened:
+                os.close(file)
+            remove_spare(folder)
+            raise
+        return cls(folder, *opened)
+
+    def close(self) -> None:
+        """Close what is open in it."""
+        for file in (self.reading, self.writing, self.output):
+            os.close(file)
+
+    def remove(self) -> None:
+        """No command came for it."""
+        self.close()
+        remove_spare(self.folder)
+
+
 def remove_spare(spare: str) -> None:
     """Remove a folder that no job came for."""
     for name in os.listdir(spare):  # noqa: PTH208
@@ -143,28 +219,34 @@ class _Spares:
 
     def __init__(self) -> None:
         self._root: str | None = None
-        self._folders: list[str] = []
+        self._made: list[_Spare] = []
         self._is_tidy = False
         self.make_at: float | None = None
         """When the next one is to be made; nothing if there are enough."""
 
-    def claim(self, folder: str) -> None:
-        """Make the folder of a command: of a spare one, if there is one."""
+    def claim(self, folder: str) -> _Spare:
+        """Make the folder of a command, of a spare one if there is one; the answer is what is open in it."""
         root = os.path.dirname(folder)  # noqa: PTH120
         if root != self._root:
             self.close()
             self._root = root
         self.make_at = time.monotonic() + _CALM
-        spare = self._folders.pop() if self._folders else self._make()
-        try:
-            claim_folder(spare, folder)
-        except OSError:
-            remove_spare(spare)
-            raise
+        while self._made:
+            spare = self._made.pop()
+            try:
+                return self._give(spare, folder)
+            except FileNotFoundError:
+                spare.close()  # somebody has removed it
+        return self._give(_Spare.make(root), folder)
 
-    def _make(self) -> str:
-        assert self._root is not None
-        return make_spare(self._root, (OUTPUT, _DRAFT), (STDIN,))
+    @staticmethod
+    def _give(spare: _Spare, folder: str) -> _Spare:
+        try:
+            claim_folder(spare.folder, folder)
+        except FileExistsError:
+            spare.remove()
+            raise
+        return spare
 
     def prepare(self, now: float) -> None:
         """If it is time, make one folder. If that fails, the next command tries again, and its caller is told why."""
@@ -175,20 +257,20 @@ class _Spares:
             if not self._is_tidy:
                 self._is_tidy = True
                 _remove_orphaned_spares(self._root)
-            self._folders.append(self._make())
-            self.make_at = time.monotonic() + _CALM if len(self._folders) < _MOST_SPARES else None
+            self._made.append(_Spare.make(self._root))
+            self.make_at = time.monotonic() + _CALM if len(self._made) < _MOST_SPARES else None
         except OSError as error:
             self.make_at = None
             _log(f"The folder of a command to come could not be made: {error}")
 
     def close(self) -> None:
         """Nobody asks for a command any more."""
-        folders, self._folders, self.make_at = self._folders, [], None
-        try:
-            for folder in folders:
-                remove_spare(folder)
-        except OSError as error:
-            _log(f"{folders} could not be removed: {error}")
+        made, self._made, self.make_at = self._made, [], None
+        for spare in made:
+            try:
+                spare.remove()
+            except OSError as error:
+                _log(f"{spare.folder} could not be removed: {error}")
 
 
 def _log(line: str) -> None:
@@ -199,13 +281,13 @@ def _log(line: str) -> None:
 
 
 def _programs(name: str, env: dict[str, str]) -> Iterator[str]:
-    """Where a program of that name may be, by the command's own PATH."""
+    """Where a program of that name may be, by the command's own PATH. What cannot be run there, the spawning says."""
     if "/" in name:
         yield name
         return
     for folder in env.get("PATH", os.defpath).split(":"):
         place = f"{folder or '.'}/{name}"
-        if os.path.isfile(place):  # noqa: PTH113
+        if os.access(place, os.F_OK):  # half of what it takes to see whether it is a file
             yield place
 
 
@@ -248,50 +330,48 @@ def _spawn(command: list[str], cwd: str, env: dict[str, str], reading: int, outp
 class _Command:
     """One command under way. Its process is the leader of a group of its own, which is not reaped before it is left."""
 
-    def __init__(self, request: dict[str, Any], mine: tuple[int, str | None], spares: _Spares) -> None:
+    def __init__(self, request: dict[str, Any], env: dict[str, str], spares: _Spares) -> None:
         self.id: str = request["id"]
         self.folder: str = request["folder"]
         self.stops_with_owner: bool = request["stops_with_owner"]
+        self.is_kept: bool = request["is_kept"]
         self.stop_reason: str | None = None
         self.kill_at = 0.0
         self.ending: dict[str, Any] | None = None
         self.is_unwritten = False
-        spares.claim(self.folder)
+        spare = spares.claim(self.folder)
         try:
-            self._start(request, mine)
+            self.pid = _spawn(request["command"], request["cwd"], env, spare.reading, spare.output)
         except Exception as error:
-            problem = {"type": type(error).__name__, "message": str(error)}
-            write_whole(f"{self.folder}/{EXIT}", {"problem": problem, "ended_at": time.time()})
+            spare.close()
+            self.ending = {"problem": _problem(error), "ended_at": time.time()}
+            self._write_end()
             raise
-
-    def _start(self, request: dict[str, Any], mine: tuple[int, str | None]) -> None:
-        pipe = f"{self.folder}/{STDIN}"
-        reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-        self.input: int | None = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
-        os.set_blocking(reading, True)
-        output = os.open(f"{self.folder}/{OUTPUT}", os.O_WRONLY | os.O_APPEND)
-        self.pid = 0
-        try:
-            self.pid = _spawn(request["command"], request["cwd"], request["env"], reading, output)
-            self.about = {
-                "pid": self.pid,
-                "started": start_time(self.pid),
-                "supervisor": mine[0],
-                "supervisor_started": mine[1],
-                "begun_at": time.time(),
-            }
-            write_whole(f"{self.folder}/{PROCESS}", self.about, f"{self.folder}/{_DRAFT}")
-        except BaseException:
-            os.close(self.input)
-            if self.pid:  # nobody could find it again, so it was not started
-                self._signal(signal.SIGKILL)
-                os.waitpid(self.pid, 0)
-            raise
-        finally:
-            os.close(reading)
-            os.close(output)
+        self.begun_at = time.time()
+        self.input: int | None = spare.writing
+        os.close(spare.reading)
+        os.close(spare.output)
         timeout = request["timeout"]
         self.deadline = None if timeout is None else time.monotonic() + timeout
+
+    def write_process(self, supervisor: int, supervisor_started: str | None) -> None:
+        """Write down who it is. If that fails nobody could find it again: it is ended, and told to have failed."""
+        about = {
+            "pid": self.pid,
+            "started": start_time(self.pid),
+            "supervisor": supervisor,
+            "supervisor_started": supervisor_started,
+            "begun_at": self.begun_at,
+        }
+        try:
+            write_whole(f"{self.folder}/{PROCESS}", about, f"{self.folder}/{DRAFT}")
+        except OSError as error:
+            self._signal(signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+            self.close_input()
+            self.ending = {"problem": _problem(error), "ended_at": time.time()}
+        else:
+            self._obey()  # whoever wanted something of it before this could not call us
 
     @property
     def is_timed(self) -> bool:
@@ -323,13 +403,21 @@ class _Command:
         if self.ending is None and not self._is_over(now, is_asked=is_asked):
             return False
         try:
-            write_whole(f"{self.folder}/{EXIT}", self.ending)
+            self._write_end()
         except OSError as error:  # the disk is full, say: until it is not, nobody is told that it has ended
             if not self.is_unwritten:
                 _log(f"The end of {self.folder} could not be written yet: {error}")
             self.is_unwritten = True
             return False
         return True
+
+    def _write_end(self) -> None:
+        path, draft = f"{self.folder}/{EXIT}", f"{self.folder}/{_END_DRAFT}"
+        if not os.path.isdir(self.folder):  # noqa: PTH112
+            if not self.is_kept:
+                return
+            os.makedirs(self.folder, 0o700)  # noqa: PTH103  somebody has removed it: how it ended is told all the same
+        write_whole(path, self.ending, draft if os.path.exists(draft) else None)  # noqa: PTH110
 
     def _is_over(self, now: float, *, is_asked: bool) -> bool:
         if is_asked:
@@ -358,6 +446,10 @@ class _Command:
             return
 
 
+def _problem(error: Exception) -> dict[str, str]:
+    return {"type": type(error).__name__, "message": str(error)}
+
+
 def _has_others(group: int) -> bool:
     """Whether a group has living members beside its leader; no, where that cannot be looked up."""
     if not _PROC:
@@ -381,6 +473,7 @@ class _Supervisor:
         self._inbound = b""
         self._outbound = {connection: b"", news: b""}
         self._commands: dict[str, _Command] = {}
+        self._env: dict[str, str] = {}
         self._spares = _Spares()
         self._mine = (os.getpid(), start_time(os.getpid()))
 
@@ -430,7 +523,7 @@ class _Supervisor:
             return
         *lines, self._inbound = (self._inbound + data).split(b"\n")
         for line in lines:
-            self._tell(self._connection, self._start(json.loads(line)))
+            self._start(json.loads(line))
 
     def _detach(self) -> None:
         """Nobody can ask any more. The owner hears the end of the connection when it has nothing left to wait for."""
@@ -444,13 +537,17 @@ class _Supervisor:
             os.dup2(nowhere, target)
         os.close(nowhere)
 
-    def _start(self, request: dict[str, Any]) -> dict[str, Any]:
+    def _start(self, request: dict[str, Any]) -> None:
+        """Start a command, and answer. An environment that is not in the request is that of the one before."""
+        self._env = request.get("env", self._env)
         try:
-            command = _Command(request, self._mine, self._spares)
+            command = _Command(request, self._env, self._spares)
         except Exception as error:  # noqa: BLE001  it is the answer
-            return {"id": request["id"], "problem": {"type": type(error).__name__, "message": str(error)}}
+            self._tell(self._connection, {"id": request["id"], "problem": _problem(error)})
+            return
         self._commands[command.id] = command
-        return {"id": command.id, "started": command.about}
+        self._tell(self._connection, {"id": command.id, "pid": command.pid})
+        command.write_process(*self._mine)
 
     def _look(self, signals: bytes) -> None:
         """See what became of the commands: of all after a signal, else of those whose time may be up."""

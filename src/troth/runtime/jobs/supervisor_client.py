@@ -26,6 +26,10 @@ _unreaped: set[int] = set()
 _clients: "weakref.WeakSet[SupervisorClient]" = weakref.WeakSet()
 
 
+class SupervisorGoneError(RunError):
+    """The supervisor has ended while it was asked."""
+
+
 class SupervisorClient:
     """One connection to one supervisor. `ended(id)` is called, on a thread of this client, when a command has ended."""
 
@@ -42,18 +46,26 @@ class SupervisorClient:
 
         The caller's own thread reads the answer: another one that handed it over would have to be scheduled first.
         """
-        line = json.dumps(request).encode() + b"\n"
         with self._asking:
             connection = self._connected()
             try:
-                connection.asks.sendall(line)
+                connection.ask(request)
             except TimeoutError:
                 raise
             except OSError as gone:  # the supervisor was killed: a new one is started, and asked instead
                 log.warning("The supervisor of jobs is gone (%s); a new one is started.", gone)
                 self._disconnect(connection)
                 connection = self._connected()
-                connection.asks.sendall(line)
+                connection.ask(request)
+            try:
+                return connection.answer(request["id"])
+            except SupervisorGoneError:
+                if Path(request["folder"]).exists():
+                    raise
+                log.warning("The supervisor of jobs was killed before it took a command; a new one is asked.")
+            self._disconnect(connection)
+            connection = self._connected()
+            connection.ask(request)
             return connection.answer(request["id"])
 
     def _connected(self) -> "_Connection":
@@ -105,7 +117,17 @@ class _Connection:
         self.asks = asks
         self.notices = notices
         self._unread = b""
+        self._env: object = None
         asks.settimeout(_PATIENCE)
+
+    def ask(self, request: dict[str, Any]) -> None:
+        """Send a request. The environment, most of it, is left out while it is that of the request before."""
+        env = request["env"]
+        if env == self._env:
+            request = {name: value for name, value in request.items() if name != "env"}
+        self._env = None  # until all of it was sent
+        self.asks.sendall(json.dumps(request).encode() + b"\n")
+        self._env = env
 
     def answer(self, request_id: str) -> dict[str, Any]:
         """The answer to a request. One to an earlier request, for which nobody waits any more, is passed over."""
@@ -118,7 +140,7 @@ class _Connection:
                     return found
             data = _receive(self.asks)
             if not data:
-                raise RunError("The supervisor of jobs was killed before it answered.")
+                raise SupervisorGoneError("The supervisor of jobs was killed before it answered.")
             self._unread += data
         raise TimeoutError(f"The supervisor of jobs did not answer within {_PATIENCE:g} s.")
 
@@ -161,7 +183,7 @@ def _launch(folder: Path) -> _Connection:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     asks, requests = socket.socketpair()
     notices, news = socket.socketpair()
-    log_file = str(folder / "supervisor.log")
+    log_file = str(folder / supervisor.LOG)
     with requests, news:
         pid = os.posix_spawn(
             sys.executable,

@@ -33,7 +33,12 @@ def tools_for(jobs: "Jobs") -> list[Tool]:
         outcome = await jobs.astart(command, watch=watch or (), timeout=timeout, cwd=cwd)
         if isinstance(outcome, Inline):
             note = "It was run to its end at once, because nothing could be delivered later."
-            return {"state": "over", "result": outcome.result, "note": note}
+            result, cut = _shortened(outcome.result)
+            if cut:
+                note += (
+                    f" The first {cut} characters of its output are left out, and kept nowhere: write them to a file."
+                )
+            return {"state": "over", "result": result, "note": note}
         if isinstance(outcome, Pushed):
             note = f"You will be told when it ends, through {outcome.channel}."
             return {"job": outcome.promise.id, "delivery": "pushed", "note": note}
@@ -70,7 +75,7 @@ def tools_for(jobs: "Jobs") -> list[Tool]:
         try:
             record = await jobs.await_end(job, seconds)
         except NotSettledError:
-            return {"job": job, "state": "running", "note": f"It is not over after {seconds:g} s. It goes on."}
+            return {"job": job, "state": "running", "note": f"It is not over after {seconds:g} s. It is still running."}
         output = await jobs.aread(job, max(0, record.output_bytes - _SHOWN), limit=_SHOWN)
         return {**_about(record), **_piece(output)}
 
@@ -101,6 +106,13 @@ def tools_for(jobs: "Jobs") -> list[Tool]:
 
     verbs = (start_job, look_at_job, read_job, wait_for_job, write_to_job, stop_job, list_jobs)
     return [tool(verb) for verb in verbs]
+
+
+def _shortened(result: Any) -> tuple[dict[str, Any], int]:
+    """What a model is shown of a command that is over and of which nothing is kept, and how much is left out."""
+    output: str = result["output"]
+    cut = max(0, len(output) - _SHOWN)
+    return {**result, "output": output[cut:]}, cut
 
 
 def _about(record: JobRecord) -> dict[str, Any]:

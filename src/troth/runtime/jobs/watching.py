@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from troth.errors import MisuseError
 
-__all__ = ["Hit", "LineScanner", "Patterns", "Told", "WatchState", "decide_what_to_tell"]
+__all__ = ["LineScanner", "Told", "WatchHit", "WatchPatterns", "WatchState", "decide_what_to_tell"]
 
 RATE = 10
 WINDOW = 10.0
@@ -21,7 +21,7 @@ _OVERLAP = 1 << 12  # bytes that two pieces of a long line have in common
 _QUOTED = 500  # characters of a line that are told
 
 
-class Hit(NamedTuple):
+class WatchHit(NamedTuple):
     """One line that matched."""
 
     line: str
@@ -44,14 +44,17 @@ class WatchState:
     in_window: int = 0
 
 
-class Patterns:
+class WatchPatterns:
     """What is looked for: texts, which a line contains, and regular expressions, which match somewhere in it."""
 
     def __init__(self, patterns: "str | re.Pattern[str] | Iterable[str | re.Pattern[str]]") -> None:
+        if not isinstance(patterns, Iterable) and not isinstance(patterns, re.Pattern):
+            raise MisuseError(f"`watch` is {patterns!r}: give texts, or `re.compile(…)` of them. Nothing was started.")
         several = [patterns] if isinstance(patterns, str | re.Pattern) else list(patterns)
         checked: list[Any] = several
         for pattern in checked:
-            if not isinstance(pattern, str | re.Pattern) or not _text(pattern) or "\n" in _text(pattern):
+            text = _text(pattern) if isinstance(pattern, str | re.Pattern) else None
+            if not isinstance(text, str) or not text or "\n" in text:
                 raise MisuseError(
                     f"`watch` has {pattern!r}, which is neither a text within a line nor `re.compile(…)` of one.\n"
                     "Nothing was started."
@@ -82,7 +85,7 @@ class Patterns:
         ]
 
     @classmethod
-    def from_json(cls, rows: Sequence[dict[str, Any]]) -> "Patterns":
+    def from_json(cls, rows: Sequence[dict[str, Any]]) -> "WatchPatterns":
         """What `to_json` made."""
         return cls([row["text"] if "text" in row else re.compile(row["regex"], row["flags"]) for row in rows])
 
@@ -94,7 +97,7 @@ def _text(pattern: "str | re.Pattern[str]") -> str:
 class LineScanner:
     """Finds hits in output that comes in pieces. `offset` and `is_counted` say where to go on after a restart."""
 
-    def __init__(self, patterns: Patterns, state: WatchState) -> None:
+    def __init__(self, patterns: WatchPatterns, state: WatchState) -> None:
         self._patterns = patterns
         self._rest = b""
         self.offset = state.offset
@@ -105,10 +108,10 @@ class LineScanner:
         """How many bytes it was given."""
         return self.offset + len(self._rest)
 
-    def feed(self, data: bytes) -> list[Hit]:
+    def feed(self, data: bytes) -> list[WatchHit]:
         """The hits in the lines that are complete now."""
         complete, newline, rest = (self._rest + data).rpartition(b"\n")
-        hits: list[Hit] = []
+        hits: list[WatchHit] = []
         if newline:
             hits = self._lines(complete + newline)
         self._rest = rest
@@ -118,15 +121,15 @@ class LineScanner:
             self.offset += _LONGEST - _OVERLAP
         return hits
 
-    def finish(self) -> list[Hit]:
+    def finish(self) -> list[WatchHit]:
         """The hit in the last line, if it has no end."""
         hits = self._piece(self._rest) if self._rest else []
         self.offset += len(self._rest)
         self._rest = b""
         return hits
 
-    def _lines(self, data: bytes) -> list[Hit]:
-        hits: list[Hit] = []
+    def _lines(self, data: bytes) -> list[WatchHit]:
+        hits: list[WatchHit] = []
         if self.is_counted or self._patterns.may_match(data):
             for line in _split(data):
                 hits += self._piece(line)
@@ -136,7 +139,7 @@ class LineScanner:
             self.offset += len(data)
         return hits
 
-    def _piece(self, data: bytes) -> list[Hit]:
+    def _piece(self, data: bytes) -> list[WatchHit]:
         if self.is_counted:
             return []
         line = data.decode("utf-8", "replace").rstrip("\r\n")
@@ -144,7 +147,7 @@ class LineScanner:
         if pattern is None:
             return []
         self.is_counted = True
-        return [Hit(_short(line), pattern, self.offset)]
+        return [WatchHit(_short(line), pattern, self.offset)]
 
 
 def _split(data: bytes) -> list[bytes]:
@@ -161,7 +164,7 @@ def _short(line: str) -> str:
 class Told(NamedTuple):
     """What is told now: some hits one by one, and how many others together."""
 
-    hits: Sequence[Hit]
+    hits: Sequence[WatchHit]
     summary: int
     state: WatchState
 
@@ -171,7 +174,7 @@ class Told(NamedTuple):
         return not self.hits and not self.summary
 
 
-def decide_what_to_tell(state: WatchState, hits: Sequence[Hit], now: float, *, is_end: bool) -> Told:
+def decide_what_to_tell(state: WatchState, hits: Sequence[WatchHit], now: float, *, is_end: bool) -> Told:
     """Which of the new hits are told one by one, and how many of the older ones in a summary."""
     untold, in_window, window_at, summary = state.untold, state.in_window, state.window_at, 0
     if window_at is None or not 0 <= now - window_at < WINDOW:

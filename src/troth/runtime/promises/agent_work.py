@@ -7,6 +7,7 @@ from troth.errors import MisuseError
 from troth.runtime.conversations import Conversations
 from troth.runtime.engine import Command, Engine, Step
 from troth.runtime.promises.promises import PreparedWork
+from troth.runtime.store import RunRecord
 from troth.runtime.workflows.document.problems import did_you_mean
 from troth.runtime.workflows.execute.agent_calls import answering
 from troth.runtime.workflows.link.function_lookup import NotFound
@@ -31,6 +32,10 @@ class AgentWork:
         name = self._name_of(agent)
         self._function(name)
         return PreparedWork(_DECISION, (name, prompt), run_id, name, name)
+
+    def can_take(self, run: RunRecord) -> bool:
+        """Whether a run can go on here: it is none in which an agent answers, or one of an agent that is known here."""
+        return run.decision != _DECISION or (bool(run.args) and run.args[0] in self._agents)
 
     def _name_of(self, agent: object) -> str:
         if isinstance(agent, str):

@@ -1,4 +1,4 @@
-"""Send what is due through one channel: lease, send, write down what it came to, for ever.
+"""Send what is due through one channel: lease, send, write down what it came to, forever.
 
 Deliveries of one session go one after the other, the oldest first; those of several sessions at once. A channel that
 fails is tried again with one delivery at a time, so that a channel which is down wears out nobody's attempts.
@@ -8,10 +8,9 @@ import asyncio
 import inspect
 import logging
 import random
-import threading
 import time
 import uuid
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -35,6 +34,7 @@ from troth.runtime.promises.leases import LEASE, HeldLease, HeldLeases
 from troth.runtime.promises.wording import delivery_for
 from troth.runtime.store import Notifier, Store, StoreError, Transaction
 from troth.runtime.store.failpoints import reach
+from troth.runtime.store.json_codec import keep
 from troth.runtime.store.promise_records import (
     DeliveryRecord,
     DeliveryState,
@@ -51,6 +51,8 @@ log = logging.getLogger("troth.outbox")
 _LOOK = 1.0  # seconds between two looks at a channel of which nobody says anything
 _BATCH = 64  # deliveries that are leased together
 _TOGETHER = 0.02  # seconds within which the receipts of quick deliveries are written in one commit
+_THREADS = 16  # calls of a sync `send` at a time
+_MOST_STUCK = 4  # calls that have not returned in time, after which no other is made
 _FRESH = 1.0  # seconds for which what was read of a promise is believed
 _WINDOW = 1000  # deliveries that a channel may hold in memory
 
@@ -90,16 +92,16 @@ class Deliverer:
     options: ChannelOptions
     policy: RetryPolicy
     chance: random.Random
-    workers: WorkerPool
     held: HeldLeases
     bell: Notifier = field(default_factory=Notifier)
     offers: "deque[str]" = field(default_factory=deque)
 
     def __post_init__(self) -> None:
         self._is_async = color_of_send(self.channel) is Color.ASYNC
+        # Of its own: a receiver that is slow, or never returns, takes no thread away from the other channels.
+        self._workers = WorkerPool(_THREADS, abandoned_limit=_MOST_STUCK, name="troth-send")
         self._could_push = True
-        self._counting = threading.Lock()
-        self._turns: Counter[str] = Counter()
+        self._is_closed = False
         self._failures = 0
         self._paused_until = 0.0
         self._unwritten: list[Attempted] = []
@@ -110,24 +112,20 @@ class Deliverer:
         """The owner to whom deliveries through this channel belong, where nobody else could use it."""
         return self.owner if self.channel.is_local else None
 
+    def close(self) -> None:
+        """Send nothing any more."""
+        self._is_closed = True
+        self._workers.close()
+
     def begin_turn(self, session: str) -> None:
         """A turn of `session` has begun on the channel: what is stored for it can be sent. From any thread."""
-        with self._counting:
-            self._turns[session] += 1
         self.offers.append(session)
         self.bell.ring()
-
-    def end_turn(self, session: str) -> None:
-        """A turn of `session` has ended on the channel."""
-        with self._counting:
-            self._turns[session] -= 1
-            if self._turns[session] <= 0:
-                del self._turns[session]
 
     async def serve(self) -> None:
         """Send what is due, until the task is cancelled."""
         with self.store.listening(self.bell, outbox_topic):
-            while True:
+            while not self._is_closed:  # a `send` may close the runtime, and then nobody can wait for our task to end
                 count = self.bell.count
                 try:
                     pause = await self._round()
@@ -135,6 +133,8 @@ class Deliverer:
                     log.warning("The channel %r could not be served just now: %s", self.channel.name, error)
                     pause = _LOOK
                 except Exception:
+                    if self._is_closed:
+                        return
                     log.exception("Serving the channel %r failed; it is tried again.", self.channel.name)
                     pause = _LOOK
                 if pause > 0:
@@ -174,7 +174,7 @@ class Deliverer:
                 for few in by_session.values():
                     group.create_task(self._send_all(few, token), name=f"troth-send-{self.channel.name}")
         except Exception:
-            await self._return_strays(token)  # otherwise their leases would be renewed for ever, and nobody sends them
+            await self._return_strays(token)  # otherwise their leases would be renewed forever, and nobody sends them
             raise
         await self._return_strays(token)
         return 0.0
@@ -222,8 +222,7 @@ class Deliverer:
         return tx.promises.revive(self.channel.name, self.home, self.store.clock())
 
     async def _take_offers(self) -> None:
-        with self._counting:
-            turns = list(self._turns)
+        turns = self.channel.turn_sessions()
         while self.offers:
             turns.append(self.offers.popleft())  # a turn that was over before anybody looked
         for session in dict.fromkeys(turns):
@@ -334,7 +333,7 @@ class Deliverer:
         try:
             return bool(await call(self.options.confirm, delivery))
         except (Exception, KeyboardInterrupt, SystemExit):
-            log.exception("Nobody could say whether the delivery %r is wanted; it stays stored.", delivery.id)
+            log.exception("It is unclear whether the delivery %r is wanted; it stays stored.", delivery.id)
             return False
 
     async def _answer(self, delivery: Delivery) -> object:
@@ -348,25 +347,43 @@ class Deliverer:
         return answer
 
     async def _call(self, delivery: Delivery) -> object:
-        async with asyncio.timeout(self.policy.send_timeout):
-            try:
-                if self._is_async or self.channel.is_local:
-                    answer = self.channel.send(delivery)
-                else:
-                    answer = await self._in_thread(delivery)
-                return await answer if inspect.isawaitable(answer) else answer
-            except (Exception, GeneratorExit):
-                raise
-            except BaseException as error:
-                # What a channel raises ends its attempt and nothing else: a cancellation that nobody asked of us, too.
-                if isinstance(error, asyncio.CancelledError) and _is_being_cancelled():
-                    raise
-                return error
+        answer: object = None
+        is_called = not (self._is_async or self.channel.is_local)
+        if is_called:  # with a limit of its own: the thread has to be given up, not only our waiting for it
+            answer = await self._in_thread(delivery)
+            if not inspect.isawaitable(answer):
+                return answer
+        limit = asyncio.timeout(self.policy.send_timeout)
+        try:
+            async with limit:
+                return await self._await(lambda: answer if is_called else self.channel.send(delivery))
+        except TimeoutError:
+            if limit.expired():
+                raise self._late() from None
+            raise
+
+    async def _await(self, send: Callable[[], object]) -> object:
+        """What comes back is awaited, whatever `send` is. What it raises ends its attempt and nothing else."""
+        task = asyncio.current_task()
+        try:
+            answer = send()
+            return await answer if inspect.isawaitable(answer) else answer
+        except Exception:
+            raise
+        except BaseException as error:
+            if isinstance(error, asyncio.CancelledError) and _is_being_cancelled():
+                raise  # one that nobody asked of us ends the attempt, too
+            if isinstance(error, GeneratorExit) and not _is_running(task):
+                raise  # nobody awaits us any more
+            return error
+
+    def _late(self) -> TimeoutError:
+        return TimeoutError(f"`send` did not return within {self.policy.send_timeout:g} s")
 
     async def _in_thread(self, delivery: Delivery) -> object:
-        job = self.workers.submit(Job(f"send through {self.channel.name!r}", lambda: self.channel.send(delivery)))
-        if not await job.await_done(self.policy.send_timeout) and self.workers.abandon(job):
-            raise TimeoutError(f"`send` did not return within {self.policy.send_timeout:g} s")
+        job = self._workers.submit(Job(f"send through {self.channel.name!r}", lambda: self.channel.send(delivery)))
+        if not await job.await_done(self.policy.send_timeout) and self._workers.abandon(job):
+            raise self._late()
         if job.error is not None:
             raise job.error if isinstance(job.error, Exception) else MisuseError(f"`send` raised {job.error!r}")
         return job.value
@@ -415,13 +432,30 @@ class Deliverer:
             rows.note("declined", details, now)
         if settlement.state is DeliveryState.DEAD:
             rows.note("dead", details, now)
-            route = self.options.second_route
-            if route is not None and route != name:
-                text = (
-                    f"A result could not be delivered through {name!r} after {record.attempt} attempts "
-                    f"({settlement.problem}). It is kept: `troth outbox show {delivery}`."
-                )
-                rows.add_delivery(record.promise, "summary", now, text=text, channel=route)
+            self._tell_second_route(tx, record, settlement, now)
+
+    def _tell_second_route(self, tx: Transaction, record: DeliveryRecord, settlement: Settlement, now: float) -> None:
+        """Tell that a delivery was given up. What tells that goes nowhere twice: two routes may name each other."""
+        name, route = self.channel.name, self.options.second_route
+        notice = record.data if record.kind == "summary" and isinstance(record.data, dict) else {}
+        failed = [*notice.get("routes", ()), name]
+        if route is None or route in failed:
+            return
+        given_up = notice.get("gave_up", record.id)
+        text = (
+            f"A result could not be delivered through {name!r} after {record.attempt} attempts "
+            f"({settlement.problem}). It is kept: `troth outbox show {given_up}`."
+        )
+        data, _ = keep({"gave_up": given_up, "routes": failed, "why": settlement.problem}, "a notice")
+        tx.promises.add_delivery(record.promise, "summary", now, text=text, data=data, channel=route)
+
+
+def _is_running(task: "asyncio.Task[Any] | None") -> bool:
+    """Whether this task is at work just now."""
+    try:
+        return asyncio.current_task() is task
+    except RuntimeError:
+        return False  # no loop runs here
 
 
 def _is_being_cancelled() -> bool:

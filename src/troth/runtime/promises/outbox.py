@@ -1,9 +1,26 @@
-"""Everything that is owed: the channels it goes through, a sweep that never ends, and the verbs for people.
+"""Keep all deliveries: the channels they go through, a sweep that never ends, and the verbs for people.
 
     due → leased → delivered | stored | expired | dead
 
-Each step is a compare-and-set in one commit. At any moment promised = delivered + stored + expired + dead, where
-stored is all that is still owed, work under way included.
+A delivery is a row that somebody is owed. It is written in the commit that ends the work, so there is no moment in
+which a result exists and nobody is told. Each step is a compare-and-set in one commit. At any moment promised =
+delivered + stored + expired + dead, where stored is all that is still pending, work under way included.
+
+Each open channel has a `Deliverer` (`deliverer.py`): it leases what is due, sends it, and writes down the receipt,
+which counts only under its lease. A sweep does the rest; it looks every half second what is due.
+
+- It renews the leases that this process holds, so that a slow `send` is not taken for a dead one.
+- It voids leases that have run out, or whose owner is dead. After the second attempt such a delivery waits longer
+  each time: it may be what kills its senders. If the clock was set forward, all leases run out at once, so nothing is
+  voided for two seconds, in which those who live renew theirs.
+- It stores what no channel serves, and lets go of results whose retention is over. Looking for those means reading
+  all that is pending, so it is done when the next one can be due, and it rests in proportion to the CPU that it took.
+- It looks for work that nobody carries out, if the runtime says how.
+
+Whoever opens a channel gets what waited for it. Whoever closes one gives back its leases in the same commit: what was
+only in memory is due again. A process that dies does none of this; its leases run out, and the sweep of another
+process does it instead. So a delivery can be sent twice, but is never lost in silence, and receivers tell it by its
+id.
 """
 
 import asyncio
@@ -22,8 +39,7 @@ from troth.errors import MisuseError
 from troth.runtime.channels import Capability, Channel, Delivery
 from troth.runtime.channels.channel import capability_of
 from troth.runtime.channels.in_process import InProcessChannel
-from troth.runtime.engine.embedded.background_loop import BackgroundLoop
-from troth.runtime.engine.invoke.worker_pool import WorkerPool
+from troth.runtime.engine.background_loop import BackgroundLoop
 from troth.runtime.promises.attempt import RetryPolicy
 from troth.runtime.promises.commit_points import (
     CHANNEL_CLOSE,
@@ -43,13 +59,14 @@ from troth.runtime.promises.leases import LEASE, HeldLease, HeldLeases
 from troth.runtime.promises.wording import delivery_for
 from troth.runtime.store import Store, StoreError, Transaction
 from troth.runtime.store.identity import new_owner, retire
-from troth.runtime.store.promise_records import DeliveryRecord, DeliveryState, Incident, OutboxCounts
+from troth.runtime.store.promise_records import DeliveryRecord, DeliveryState, OutboxCounts, PromiseIncident
 
 __all__ = ["Outbox"]
 
 log = logging.getLogger("troth.outbox")
 
 _SWEEP = 0.5  # seconds between two sweeps
+_JUMP = 5.0  # seconds by which the clock is ahead of the time that has passed, and was set forward
 _LOOK_AFTER_WORK = 2.0  # seconds between two looks for work that nobody carries out
 _AT_ONCE = 200  # promises that expire in one commit
 _REST = 200  # what reads more the more there is pauses for so many times the CPU that it took,
@@ -58,7 +75,7 @@ _PATIENCE = 2  # attempts after which even a dead sender's delivery waits: it ma
 
 
 class Outbox:
-    """What is owed in one store, and the channels through which this process delivers it."""
+    """The deliveries of one store, and the channels through which this process delivers it."""
 
     def __init__(
         self,
@@ -76,13 +93,14 @@ class Outbox:
         self._deliverers: dict[str, Deliverer] = {}
         self._held = HeldLeases()
         self._home = BackgroundLoop("troth-outbox")
-        self._workers = WorkerPool(16, name="troth-send")
         self._owner = new_owner(store.clock())
         self._pid = os.getpid()
         self._is_closed = False
         self._no_look_after_work_before = self._no_look_before = 0.0
         self._expired_to, self._next_expiry = -math.inf, math.inf
         self._renewed_at = time.monotonic()
+        self._clock_offset = store.clock() - self._renewed_at
+        self._no_voiding_before = 0.0
         store.commit(OUTBOX_ENROLL, lambda tx: tx.enroll(self._owner))
         self._stop_beating = store.chore(store.beat_every, self._beat)
         self._begin(self._sweep_for_ever, "troth-outbox-sweep")
@@ -131,7 +149,6 @@ class Outbox:
             ChannelOptions(max_age, confirm, second_route),
             policy or self.policy,
             self._chance,
-            self._workers,
             self._held,
         )
         with self._lock:
@@ -155,7 +172,7 @@ class Outbox:
         self._begin(deliverer.serve, f"troth-channel-{name}")
 
     def close_channel(self, channel: Channel | str) -> None:
-        """Deliver through `channel` no more. What it held in memory is owed again, and kept for the next channel."""
+        """Deliver through `channel` no more. What it held in memory is pending again, and kept for the next channel."""
         name = channel if isinstance(channel, str) else channel.name
         with self._lock:
             deliverer = self._deliverers.pop(name, None)
@@ -166,10 +183,12 @@ class Outbox:
         self._let_go(deliverer)
 
     def _let_go(self, deliverer: Deliverer) -> None:
+        deliverer.close()
         name = deliverer.channel.name
-        held = self._held.of(name)
 
-        def work(tx: Transaction) -> None:
+        def work(tx: Transaction) -> list[HeldLease]:
+            # In here, because leases that were asked for before this commit are ours once it is made, and not before.
+            held = self._held.of(name)
             now = self.store.clock()
             tx.promises.close_channel(name, self._owner.id)
             for lease in held:
@@ -178,9 +197,9 @@ class Outbox:
                 tx.promises.downgrade(name, "the channel was closed", now, home=deliverer.home)
             elif not tx.promises.is_served(name, now):
                 tx.promises.downgrade(name, "the channel was closed", now)
+            return held
 
-        self.store.commit(CHANNEL_CLOSE, work)
-        self._forget(deliverer.channel, held)
+        self._forget(deliverer.channel, self.store.commit(CHANNEL_CLOSE, work))
 
     def _forget(self, channel: Channel, held: Iterable[HeldLease]) -> None:
         for lease in held:
@@ -199,14 +218,8 @@ class Outbox:
         if deliverer is not None:
             deliverer.begin_turn(session)
 
-    def unbound(self, channel: Channel, session: str) -> None:
-        """For a channel: a turn of `session` has ended on it."""
-        deliverer = self._deliverers.get(channel.name)
-        if deliverer is not None:
-            deliverer.end_turn(session)
-
     def take_back(self, channel: Channel, session: str | None = None) -> int:
-        """For a channel: what it has accepted and nobody has acknowledged is owed again. Answers how many."""
+        """For a channel: what it has accepted and nobody has acknowledged is pending again. Answers how many."""
         held = self._held.of(channel.name, session, accepted=True)
 
         def work(tx: Transaction) -> int:
@@ -224,7 +237,7 @@ class Outbox:
     # Looking
 
     def counts(self) -> OutboxCounts:
-        """How many deliveries were promised, and what became of them. `stored` is all that is still owed."""
+        """How many deliveries were promised, and what became of them. `stored` is all that is still pending."""
         return self.store.promises.counts()
 
     async def acounts(self) -> OutboxCounts:
@@ -239,7 +252,7 @@ class Outbox:
         channel: str | None = None,
         limit: int = 100,
     ) -> Sequence[DeliveryRecord]:
-        """Deliveries, the oldest first; without `states`, those that are still owed and those that are dead."""
+        """Deliveries, the oldest first; without `states`, those that are still pending and those that are dead."""
         return self.store.promises.deliveries(states=states, session=session, channel=channel, limit=limit)
 
     async def alist(
@@ -259,7 +272,7 @@ class Outbox:
         if record is None:
             raise UnknownDeliveryError(
                 f"There is no delivery {delivery_id!r} in this store, and there never was.\n"
-                "`troth outbox list` shows those that are owed; work that is under way has none yet."
+                "`troth outbox list` shows those that are pending; work that is under way has none yet."
             )
         return record
 
@@ -279,11 +292,11 @@ class Outbox:
         """`read` for a task."""
         return await call(self.read, delivery_id)
 
-    def incidents(self, *, after: int = 0, limit: int = 1000) -> Sequence[Incident]:
+    def incidents(self, *, after: int = 0, limit: int = 1000) -> Sequence[PromiseIncident]:
         """Everything that was given up, or given up for the time being, the oldest first."""
         return self.store.promises.incidents(after=after, limit=limit)
 
-    async def aincidents(self, *, after: int = 0, limit: int = 1000) -> Sequence[Incident]:
+    async def aincidents(self, *, after: int = 0, limit: int = 1000) -> Sequence[PromiseIncident]:
         """`incidents` for a task."""
         return await call(lambda: self.incidents(after=after, limit=limit))
 
@@ -326,25 +339,29 @@ class Outbox:
         if record.state is DeliveryState.EXPIRED:
             since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(record.finished_at))
             raise MisuseError(f"The delivery {delivery_id!r} has expired since {since}: its result is gone.")
-        raise MisuseError(f"The delivery {delivery_id!r} is {record.state}, so it is owed already. Nothing was done.")
+        raise MisuseError(
+            f"The delivery {delivery_id!r} is {record.state}, so it is pending already. Nothing was done."
+        )
 
     # The sweep
 
     async def _sweep_for_ever(self) -> None:
-        while True:
+        while not self._is_closed:
             try:
                 await self._sweep()
             except StoreError as error:
                 log.warning("The sweep of the outbox failed; it is tried again: %s", error)
             except Exception:
+                if self._is_closed:
+                    return
                 log.exception("The sweep of the outbox failed; it is tried again.")
             await asyncio.sleep(_SWEEP)
 
     async def _sweep(self) -> None:
         now = self.store.clock()
-        if time.monotonic() - self._renewed_at > LEASE / 3:
+        if self._has_clock_jumped(now) or time.monotonic() - self._renewed_at > LEASE / 3:
             await self._renew()
-        if self.store.promises.needs_sweep(now):
+        if time.monotonic() >= self._no_voiding_before and self.store.promises.needs_sweep(now):
             await self.store.acommit(OUTBOX_SWEEP, self._clean_up)
         await self._expire(now)
         if self._look_after_work is not None and time.monotonic() > self._no_look_after_work_before:
@@ -352,10 +369,19 @@ class Outbox:
             pause = min(max(_LOOK_AFTER_WORK, _REST * took), _LONGEST_REST)
             self._no_look_after_work_before = time.monotonic() + pause
 
+    def _has_clock_jumped(self, now: float) -> bool:
+        """A clock that was set forward ends every lease at once: those who live are given the time to renew theirs."""
+        offset = now - time.monotonic()
+        has_jumped = offset > self._clock_offset + _JUMP
+        self._clock_offset = offset
+        if has_jumped:
+            self._no_voiding_before = time.monotonic() + 4 * _SWEEP
+        return has_jumped
+
     async def _expire(self, now: float) -> None:
         """Let go of results whose retention is over.
 
-        To look for them means to read everything that is owed, so it is done when there can be one: when the next of
+        To look for them means to read everything that is pending, so it is done when there can be one: when the next of
         those that were there expires, or one that was settled since may.
         """
         may_expire = self._expired_to + self.store.promises.shortest_retention()
@@ -392,7 +418,7 @@ class Outbox:
             raise MisuseError(f"This outbox {why}. Nothing was done; open a new runtime.")
 
     def close(self) -> None:
-        """Close every channel and let go of the store. What is owed stays owed. May be called twice."""
+        """Close every channel and let go of the store. What is pending stays so. May be called twice."""
         if self._is_closed or self._pid != os.getpid():
             return
         self._is_closed = True
@@ -403,7 +429,6 @@ class Outbox:
             deliverer.channel.detach(self)
             self._let_go(deliverer)
         self._stop_beating()
-        self._workers.close()
         self.store.commit(OUTBOX_RETIRE, lambda tx: tx.retire(self._owner.id))
         retire(self._owner)
 

@@ -33,8 +33,9 @@ class Stored:
     def note(self) -> str:
         """What to tell whoever wanted to be told."""
         return (
-            f"Nobody will be told when this is done: {self.because}. The result is kept {self.until}; ask for it with "
-            f"`promises.get({self.promise.id!r})` or `promises.wait({self.promise.id!r})`, or poll `troth outbox list`."
+            f"The end of this work will not be reported: {self.because}. The result is kept {self.until}; "
+            f"ask for it with `promises.get({self.promise.id!r})` or `promises.wait({self.promise.id!r})`, or poll "
+            "`troth outbox list`."
         )
 
 

@@ -152,7 +152,7 @@ class Promises:
         """
         _check_detach(detach)
         binding = self._binding()
-        promise_id = promise_id or _new_id()
+        promise_id = _new_id() if promise_id is None else _checked_id(promise_id)
         prepared = self._prepare(work, args, inputs, prompt, promise_id)
         if self._is_inline(binding, detach):
             return Inline(
@@ -176,7 +176,7 @@ class Promises:
         """`start` for a task. The work goes on beside it, and does not end with its loop."""
         _check_detach(detach)
         binding = self._binding()
-        promise_id = promise_id or _new_id()
+        promise_id = _new_id() if promise_id is None else _checked_id(promise_id)
         prepared = await call(self._prepare, work, args, inputs, prompt, promise_id)
         if self._is_inline(binding, detach):
             result = await self._engine.arun(
@@ -221,7 +221,7 @@ class Promises:
         """What this turn is bound to, as far as this runtime can keep it."""
         if self._must_bind and turn_session() is None:
             raise PromiseRefused(
-                f"nothing is bound in the thread {threading.current_thread().name!r}, so nobody can say whom to tell",
+                f"nothing is bound in the thread {threading.current_thread().name!r}, so the result has no receiver",
                 "Bind the turn with `with bind(session, channel)`. A thread that Troth did not start has no context: "
                 "start its work with `contextvars.copy_context().run`, or through `troth.bridge.call`.",
             )
@@ -258,6 +258,7 @@ class Promises:
         if channel is not None:
             name, home = channel.name, self._outbox.owner_id if channel.is_local else None
         seconds = self._retention.seconds if retention is WEEK else Retention.of(retention).seconds
+        title = title.encode("utf-8", "backslashreplace").decode()  # half of a letter is kept by no store
         return NewPromise(
             promise_id, binding.session, kind, subject, title, name, home, seconds, created_at=self._store.clock()
         )
@@ -283,16 +284,20 @@ class Promises:
     # Asking
 
     def get(self, promise_id: str, *, session: str | None = None) -> PromiseRecord:
-        """What became of a promise so far; one that has expired says since when. `session` refuses another's."""
+        """What became of a promise so far; one that has expired says since when.
+
+        A turn of a session, or `session=`, sees only that session's promises.
+        """
         record = self._store.promises.find(promise_id)
         if record is None:
             raise UnknownPromiseError(
                 f"There is no promise {promise_id!r} in this store, and there never was.\n"
                 "`runtime.promises.list()` shows those that there are."
             )
-        if session not in (None, record.session):
+        asking = session if session is not None else turn_session()
+        if asking not in (None, record.session):
             raise ForeignPromiseError(
-                f"The promise {promise_id!r} belongs to another session than {session!r}. Nothing was done."
+                f"The promise {promise_id!r} belongs to another session than {asking!r}. Nothing was done."
             )
         return record
 
@@ -301,8 +306,9 @@ class Promises:
         return await call(lambda: self.get(promise_id, session=session))
 
     def list(self, *, session: str | None = None, limit: int = 100) -> Sequence[PromiseRecord]:
-        """Promises, the newest first; of one session, if it is named."""
-        return self._store.promises.newest(session=session, limit=limit)
+        """Promises, the newest first; in a turn, those of its session."""
+        asking = session if session is not None else turn_session()
+        return self._store.promises.newest(session=asking, limit=limit)
 
     async def alist(self, *, session: str | None = None, limit: int = 100) -> Sequence[PromiseRecord]:
         """`list` for a task."""
@@ -387,13 +393,19 @@ def _patience(promise_id: str, deadline: float | None, timeout: float | None) ->
         return _LOOK_AGAIN
     remaining = deadline - time.monotonic()
     if remaining <= 0:
-        raise NotSettledError(f"The promise {promise_id!r} was not settled after {timeout:g} s. Its work goes on.")
+        raise NotSettledError(f"The promise {promise_id!r} was not settled after {timeout:g} s. Its work continues.")
     return min(remaining, _LOOK_AGAIN)
 
 
 def _check_detach(detach: object) -> None:
     if detach not in ("must", "may", "never"):
         raise MisuseError(f"`detach` is {detach!r}; it can be 'must', 'may' or 'never'. Nothing was started.")
+
+
+def _checked_id(promise_id: object) -> str:
+    if not isinstance(promise_id, str) or not promise_id:
+        raise MisuseError(f"`promise_id` is {promise_id!r}; it can be a text, or left out. Nothing was started.")
+    return promise_id
 
 
 def _taken(promise_id: str) -> MisuseError:

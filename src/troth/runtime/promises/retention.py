@@ -9,21 +9,24 @@ __all__ = ["WEEK", "Retention"]
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How many seconds after the end of the work its result is kept; None keeps it for ever."""
+    """How many seconds after the end of the work its result is kept; None keeps it forever."""
 
     seconds: float | None
 
     def __post_init__(self) -> None:
         """Refuse a time that would lose every result at once."""
+        seconds: object = self.seconds
+        if seconds is not None and not isinstance(seconds, int | float):
+            raise MisuseError(f"A retention is a number of seconds, or None to keep results forever, not {seconds!r}.")
         if self.seconds is not None and not self.seconds > 0:
             raise MisuseError(
                 f"A retention of {self.seconds!r} s would let every result go before anybody could ask for it.\n"
-                "Give a number of seconds above 0, or None to keep results for ever."
+                "Give a number of seconds above 0, or None to keep results forever."
             )
 
     def __str__(self) -> str:
         if self.seconds is None:
-            return "for ever"
+            return "forever"
         for size, unit in ((86400, "day"), (3600, "hour"), (60, "minute")):
             if self.seconds >= size:
                 number = self.seconds / size

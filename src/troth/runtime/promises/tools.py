@@ -56,7 +56,11 @@ def tools_for(promises: "Promises", session: Callable[[], str]) -> list[Tool]:
         try:
             return _told(await promises.await_end(promise, seconds, session=session()))
         except NotSettledError:
-            return {"promise": promise, "state": "open", "note": f"It is not done after {seconds:g} s. It goes on."}
+            return {
+                "promise": promise,
+                "state": "open",
+                "note": f"It is not done after {seconds:g} s. It is still running.",
+            }
 
     async def stop_promise(promise: str) -> dict[str, Any]:
         """Stop work in the background.

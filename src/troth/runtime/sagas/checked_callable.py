@@ -63,7 +63,7 @@ def judge(call: Callable[..., object], name: str) -> CheckedCallable:
         raise WrongColorError(f"{name} is a generator function: calling it does none of its work", advice)
     if color is Color.UNKNOWN:
         advice = "Wrap it in a plain `def` or an `async def`; give a mock a `spec`."
-        raise WrongColorError(f"it cannot be told whether {name} ({_shown(call)}) is sync or async", advice)
+        raise WrongColorError(f"it is unclear whether {name} ({_shown(call)}) is sync or async", advice)
     return CheckedCallable(call, color, *_parameters(call, name))
 
 

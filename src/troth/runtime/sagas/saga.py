@@ -91,7 +91,8 @@ class Saga:
         for value in step_arguments.values():
             if isinstance(value, ResultOf) and value.step not in self._steps:
                 raise MisuseError(
-                    f"The step {name!r} needs the result of {value.step!r}, which is no earlier step of this saga.\n"
+                    f"The step {name!r} needs the result of {value.step!r}, "
+                    "which is not an earlier step of this saga.\n"
                     f"Earlier steps: {', '.join(map(repr, self._steps)) or 'none'}."
                 )
         do_call = _tried(do, f"`do` of {name!r}", retry, timeout)

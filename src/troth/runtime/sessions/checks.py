@@ -14,7 +14,7 @@ def check_id(what: str, value: object) -> str:
     """`value` if it can be an id: letters, digits and `. _ : @ -` between them, at most 256 characters."""
     if not isinstance(value, str) or _ID.fullmatch(value) is None:
         raise MisuseError(
-            f"{what} is {value!r}, which is no id. Nothing was done.\n"
+            f"{what} is {value!r}, which is not an id. Nothing was done.\n"
             "An id is 1 to 256 letters and digits, with `.`, `_`, `:`, `@` and `-` between them."
         )
     return value

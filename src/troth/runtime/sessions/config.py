@@ -56,7 +56,7 @@ class SessionConfig:
         rates = {}
         for ring, rate in declared_rates.items():
             if isinstance(ring, bool) or ring not in set(Ring):
-                raise MisuseError(f"`rates` has a rate for {ring!r}, which is no ring: nobody would ask for it.")
+                raise MisuseError(f"`rates` has a rate for {ring!r}, which is not a ring, so it would never apply.")
             if not isinstance(rate, tuple | list) or len(rate) != 2:
                 raise MisuseError(f"The rate of ring {int(ring)} is {rate!r}; give `(acts a second, at once)`.")
             rates[Ring(ring)] = (

@@ -9,7 +9,7 @@ from troth.runtime.sessions.commit_points import TOOL
 from troth.runtime.sessions.governance import Governance
 from troth.runtime.sessions.policy.consent import ask_now, judge_by_policy
 from troth.runtime.sessions.policy.decision import PolicyRequest
-from troth.runtime.sessions.policy.gate import Refusal, check_standing
+from troth.runtime.sessions.policy.gate import GateRefusal, check_standing
 from troth.runtime.sessions.policy.ring import Ring
 from troth.runtime.store import Transaction
 from troth.runtime.tools.call import PendingCall
@@ -33,7 +33,7 @@ class ConversationGate:
     ) -> None:
         self._governance = governance
         self._ring_of = ring_of
-        self._refusal: Refusal | None = None
+        self._refusal: GateRefusal | None = None
         self.session = session
         self._agent = agent
         self._id = conversation_id
@@ -96,16 +96,16 @@ class ConversationGate:
 
     def _judge(
         self, tx: Transaction, call: PendingCall, arguments: Mapping[str, Any], opinion: object, now: float
-    ) -> Refusal | None:
+    ) -> GateRefusal | None:
         governance, subject = self._governance, f"the tool {call.name!r}"
         ring = governance.judge(tx, self.session, self._agent, subject, self._ring_of(call.name), now)
-        if isinstance(ring, Refusal):
+        if isinstance(ring, GateRefusal):
             return ring
         data: dict[str, Any] = {"conversation": self._id, "step": call.name, "at": str(call.place), "ring": ring}
         data["arguments"] = call.arguments
         request = PolicyRequest(self.session, self._agent, call.name, "tool", ring, arguments)
         answer = judge_by_policy(governance, tx, subject, request, opinion, now)
-        if isinstance(answer, Refusal):
+        if isinstance(answer, GateRefusal):
             return answer
         governance.trail.add(tx, self.session, self._agent, "tool.begun", {**data, **answer}, now)
         return None

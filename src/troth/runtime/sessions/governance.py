@@ -9,7 +9,7 @@ from troth.runtime.sessions.commit_points import ACT_REFUSE
 from troth.runtime.sessions.config import SessionConfig
 from troth.runtime.sessions.errors import UnknownSessionError
 from troth.runtime.sessions.policy.decision import LoadedPolicy, NamedPolicy, PolicyRequest, find_policy, load_policy
-from troth.runtime.sessions.policy.gate import Refusal, judge
+from troth.runtime.sessions.policy.gate import GateRefusal, judge
 from troth.runtime.sessions.policy.ring import Ring
 from troth.runtime.store import CommitPoint, Store, Transaction
 from troth.runtime.store.json_codec import encode
@@ -88,14 +88,16 @@ class Governance:
             config = self._configs[session_id] = SessionConfig.from_json(self.find(tx, session_id).config)
         return config
 
-    def judge(self, tx: Transaction, session: str, agent: str, what: str, needed: Ring, now: float) -> Refusal | int:
+    def judge(
+        self, tx: Transaction, session: str, agent: str, what: str, needed: Ring, now: float
+    ) -> GateRefusal | int:
         """Ask every rule; the member's ring if none says no. A refusal is an audit entry of this commit."""
-        answer: Refusal | int
+        answer: GateRefusal | int
         if self.trail.is_strict and self.trail.is_failing:
-            answer = Refusal("anchor", f"{what} was refused: the audit trail cannot be anchored.")
+            answer = GateRefusal("anchor", f"{what} was refused: the audit trail cannot be anchored.")
         else:
             answer = judge(tx, session, agent, what, needed, self.config(tx, session), self._rings, now)
-        if isinstance(answer, Refusal):
+        if isinstance(answer, GateRefusal):
             self.refuse(tx, session, agent, what, answer, now)
         return answer
 
@@ -137,7 +139,7 @@ class Governance:
         session: str,
         agent: str,
         what: str,
-        refusal: Refusal,
+        refusal: GateRefusal,
         now: float,
         more: Mapping[str, Any] | None = None,
     ) -> None:
@@ -145,12 +147,12 @@ class Governance:
         data = {"what": what, "rule": refusal.rule, "why": refusal.message, **(more or {})}
         self.trail.add(tx, session, agent, "refused", data, now)
 
-    def refuse_now(self, session: str, agent: str, what: str, refusal: Refusal) -> None:
+    def refuse_now(self, session: str, agent: str, what: str, refusal: GateRefusal) -> None:
         """Write down, in a commit of its own, that something was refused before it began; then raise it."""
         self.note_refusal(session, agent, what, refusal)
         raise refusal.error()
 
-    def note_refusal(self, session: str, agent: str, what: str, refusal: Refusal) -> None:
+    def note_refusal(self, session: str, agent: str, what: str, refusal: GateRefusal) -> None:
         """Write down, in a commit of its own, that something was refused."""
         self.commit(ACT_REFUSE, lambda tx, now: self.refuse(tx, session, agent, what, refusal, now))
 
@@ -164,7 +166,7 @@ class Governance:
         kind: str,
         data: Mapping[str, Any] | str,
         then: Callable[[Transaction, float], Any] | None = None,
-        ask: Callable[[Transaction, int, float], Refusal | Mapping[str, Any]] | None = None,
+        ask: Callable[[Transaction, int, float], GateRefusal | Mapping[str, Any]] | None = None,
     ) -> Any:
         """Judge, do and audit something in one commit. `then` does it, and may answer with a refusal of its own.
 
@@ -176,22 +178,22 @@ class Governance:
         def work(tx: Transaction, now: float) -> Any:
             nonlocal text
             ring = self.judge(tx, session, agent, what, needed, now)
-            if isinstance(ring, Refusal):
+            if isinstance(ring, GateRefusal):
                 return ring
             if ask is not None and not isinstance(data, str):
                 verdict = ask(tx, ring, now)
-                if isinstance(verdict, Refusal):
+                if isinstance(verdict, GateRefusal):
                     return verdict
                 text = encode({**data, "ring": ring, **verdict}, f"audit entry {kind!r}")
             answer = None if then is None else then(tx, now)
-            if isinstance(answer, Refusal):
+            if isinstance(answer, GateRefusal):
                 self.refuse(tx, session, agent, what, answer, now)
                 return answer
             self.trail.add_text(tx, session, agent, kind, text, now)
             return answer
 
         answer = self.commit(point, work)
-        if isinstance(answer, Refusal):
+        if isinstance(answer, GateRefusal):
             raise answer.error()
         return answer
 

@@ -1,10 +1,12 @@
 """Carry out acts, sagas and workflows inside a session: every step is judged in the commit that begins it."""
 
+import inspect
 import json
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Coroutine, Generator, Mapping
 from typing import Any
 
 from troth.color import Color
+from troth.runtime.channels.binding import in_step_of
 from troth.runtime.engine.commands import Command, Finish, Govern, Step, Wait
 from troth.runtime.engine.current_step import current_step
 from troth.runtime.engine.errors import RunCancelledError, StepFailedError, WaitTimeoutError
@@ -23,7 +25,7 @@ from troth.runtime.sessions.policy.consent import (
     refusal_by_policy,
 )
 from troth.runtime.sessions.policy.decision import PolicyRequest
-from troth.runtime.sessions.policy.gate import Refusal
+from troth.runtime.sessions.policy.gate import GateRefusal
 from troth.runtime.sessions.policy.ring import Ring
 from troth.runtime.store import RunState, StepState, Store, Transaction
 from troth.runtime.store.records import Place
@@ -36,7 +38,7 @@ ASKED = "session asks"
 """The type that it has if people are asked first."""
 ANSWER = "session answer"
 """The signal by which an act hears what people have answered."""
-Check = Callable[[str, Mapping[str, Any]], Refusal | None]
+Check = Callable[[str, Mapping[str, Any]], GateRefusal | None]
 """Looks at the arguments of an act in a session, before anything is written."""
 
 
@@ -94,9 +96,9 @@ class SessionGovernor:
         if not step.is_undo:
             subject = f"step {step.name!r}"
             ring = self._governance.judge(tx, self._session, agent, subject, self._ring, now)
-            if isinstance(ring, Refusal):
+            if isinstance(ring, GateRefusal):
                 return _error(ring)
-            if isinstance(opinion, Refusal):
+            if isinstance(opinion, GateRefusal):
                 self._governance.refuse(tx, self._session, agent, subject, opinion, now)
                 return _error(opinion)
             data["ring"] = ring
@@ -153,6 +155,10 @@ class SessionGovernor:
             trail.note_kept(self._head)
         self._head = trail.add(tx, self._session, agent, kind, data, now)
 
+    def placed(self, step: Step) -> Step:
+        """What the step begins belongs to the session, unless it is bound to something else."""
+        return step._replace(call=_within_session(self._session, step))
+
     def settled(self, tx: Transaction, place: Place, step: Step, state: StepState, now: float) -> None:
         """Write down how the step ended."""
         is_done = state is StepState.DONE
@@ -186,7 +192,29 @@ class SessionGovernor:
             self._add(tx, row.agent, f"ask.{state}", {"ask": row.id, "digest": row.digest}, now)
 
 
-def _error(refusal: Refusal) -> dict[str, Any]:
+def _within_session(session: str, step: Step) -> Callable[..., Any]:
+    """The step's call, of the same color, as part of the session."""
+    call: Callable[..., Any] = step.call
+
+    async def acall(*args: object, **kwargs: object) -> object:
+        with in_step_of(session):
+            return await call(*args, **kwargs)
+
+    def scall(*args: object, **kwargs: object) -> object:
+        with in_step_of(session):
+            answer = call(*args, **kwargs)
+        return _rest(session, answer) if inspect.iscoroutine(answer) else answer
+
+    return acall if step.color is Color.ASYNC else scall
+
+
+async def _rest(session: str, coroutine: Coroutine[Any, Any, object]) -> object:
+    """What a sync call has left to be awaited."""
+    with in_step_of(session):
+        return await coroutine
+
+
+def _error(refusal: GateRefusal) -> dict[str, Any]:
     return {"type": REFUSED, "message": refusal.message, "outcome": "refused", "rule": refusal.rule}
 
 
@@ -230,11 +258,11 @@ def _await_people(step: Step, asked: StepFailedError) -> Generator[Command, Any,
     try:
         reply = yield Wait(ANSWER, timeout=float(asked.error["expires"]))
     except WaitTimeoutError as late:
-        message = f"{step.name!r} was refused: nobody said yes in time ({asked.message}). Nothing was done."
-        raise StepFailedError(step.name, late.step_place, _error(Refusal("ask", message))) from None
+        message = f"{step.name!r} was refused: it was not approved in time ({asked.message}). Nothing was done."
+        raise StepFailedError(step.name, late.step_place, _error(GateRefusal("ask", message))) from None
     if not reply["yes"]:
         message = f"{step.name!r} was refused by {reply['by']!r}: {reply['reason'] or 'no reason was given'}."
-        raise StepFailedError(step.name, asked.step_place, _error(Refusal("ask", f"{message} Nothing was done.")))
+        raise StepFailedError(step.name, asked.step_place, _error(GateRefusal("ask", f"{message} Nothing was done.")))
 
 
 def _take_back(store: Store, action: Action, inputs: Mapping[str, Any]) -> Generator[Command, Any, None]:
@@ -278,8 +306,8 @@ def _within(store: Store, window: float, undo: CheckedCallable, ask: Step) -> An
     return sundo
 
 
-def refusal_of(error: Mapping[str, Any] | None) -> Refusal | None:
+def refusal_of(error: Mapping[str, Any] | None) -> GateRefusal | None:
     """The refusal that a run failed on, if it did."""
     if error is None or error.get("type") != REFUSED:
         return None
-    return Refusal(str(error.get("rule")), str(error.get("message")))
+    return GateRefusal(str(error.get("rule")), str(error.get("message")))

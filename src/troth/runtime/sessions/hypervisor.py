@@ -27,8 +27,10 @@ from troth.color import Color
 from troth.errors import MisuseError
 from troth.runtime.arguments import check_path
 from troth.runtime.conversations import Conversation, Conversations
-from troth.runtime.engine import EmbeddedEngine, RunFailedError
+from troth.runtime.engine import RunFailedError
 from troth.runtime.engine.commands import Command, Govern
+from troth.runtime.engine.open import check_local_engine, local_engine
+from troth.runtime.engine.port import LocalEngine
 from troth.runtime.sagas.outcome import SagaFailedError, SagaOutcome, SagaState
 from troth.runtime.sagas.saga import Saga
 from troth.runtime.sessions.action import Action
@@ -57,7 +59,7 @@ from troth.runtime.sessions.member import Member, renamed
 from troth.runtime.sessions.policy.allowlist import problem_of_command, problem_of_path
 from troth.runtime.sessions.policy.consent import Ask
 from troth.runtime.sessions.policy.decision import PolicyRequest
-from troth.runtime.sessions.policy.gate import Refusal, check_standing
+from troth.runtime.sessions.policy.gate import GateRefusal, check_standing
 from troth.runtime.sessions.policy.hooks import Hook
 from troth.runtime.sessions.policy.ring import Ring, ring_of
 from troth.runtime.sessions.session import MemberView, Session, view_of
@@ -95,6 +97,8 @@ class Hypervisor:
 
     `runs` are sagas and workflows that go on after a restart, and `policies` those that sessions of an earlier process
     are to find again; `on_kill` is called, once, with the id of a kill. Several processes may govern one store.
+    `engine` carries out what is done here: an embedded one on the same store, which then stays open; without it there
+    is one for this hypervisor.
     """
 
     def __init__(
@@ -115,6 +119,7 @@ class Hypervisor:
         recover: bool = True,
         registry: Registry | None = None,
         policies: Iterable[Callable[[PolicyRequest], object]] = (),
+        engine: LocalEngine | None = None,
     ) -> None:
         hooks = {"trust": trust, "verifier": verifier, "history": history}
         if not any(hooks.values()) and (hook_timeout is not None or on_hook_failure is not None):
@@ -127,17 +132,22 @@ class Hypervisor:
         self._callbacks = tuple(on_kill)
         for callback in self._callbacks:
             if bridge.color_of(callback) not in (Color.SYNC, Color.ASYNC):
-                raise MisuseError(f"`on_kill` has {callback!r}, whose color cannot be told. It might never be called.")
+                raise MisuseError(
+                    f"`on_kill` has {callback!r}, whose color cannot be determined. It might never be called."
+                )
         key = find_key(audit_key)
         assert key is not None  # it is made where there is none
         if not is_store(store):
             check_path("store", store)
+        if engine is not None:
+            check_local_engine(engine, store)
         self._owns_store = isinstance(store, str | os.PathLike)
         self.store: Store = open_store(store) if isinstance(store, str | os.PathLike) else store
         self._anchor = anchor or Anchor.of_store(self.store.path)
         self.governance = Governance(self.store, Trail(self.store, key, self._anchor, is_strict=strict))
         self._trail = self.governance.trail
-        self.engine = EmbeddedEngine(self.store, recover=recover)
+        self._owns_engine = engine is None
+        self.engine = local_engine(self.store, recover=recover) if engine is None else engine
         self._stopper = Stopper(self.governance, self.store, self.engine, self._interrupt)
         self._workflows = WorkflowRegistry(self.engine, self.store, registry or Registry({}, {}, {}, self._talks))
         self._actions: dict[str, Action] = {}
@@ -152,7 +162,7 @@ class Hypervisor:
             self.register(action)
         for run in runs:
             self._know(run)
-        self.engine.__enter__()
+        self.engine.open()
         self._keeper = MaintenanceThread("troth-sessions")
         self._is_ticking = False
         self._stop_ticking = self.store.chore(_TICK, self._tick_soon)
@@ -162,7 +172,7 @@ class Hypervisor:
     def register(self, action: Action) -> None:
         """Make an action known, so that members can have it performed and acts go on after a restart."""
         if not isinstance(action, Action):
-            raise MisuseError(f"{action!r} is no `Action`. Nothing was registered.")
+            raise MisuseError(f"{action!r} is not an `Action`. Nothing was registered.")
         if action.name in self._actions:
             raise MisuseError(f"There is an action {action.name!r} already. Give this one another name.")
 
@@ -174,7 +184,7 @@ class Hypervisor:
         self._actions[action.name] = action
         self.engine.register(decision, f"session act {action.name}")
 
-    def _check_inputs(self, action: Action, session_id: str, inputs: Mapping[str, Any]) -> Refusal | None:
+    def _check_inputs(self, action: Action, session_id: str, inputs: Mapping[str, Any]) -> GateRefusal | None:
         """Refuse a command or a path that the session does not allow."""
         config = self.governance.config_now(session_id)
         if config is None:
@@ -182,12 +192,12 @@ class Hypervisor:
         if action.command is not None and inputs.get(action.command) is not None:
             problem = problem_of_command(inputs[action.command], config.commands or ())
             if problem is not None:
-                return Refusal("command", f"{action.name!r} was refused: {problem}. Nothing was started.")
+                return GateRefusal("command", f"{action.name!r} was refused: {problem}. Nothing was started.")
         for name in action.paths:
             if inputs.get(name) is not None:
                 problem = problem_of_path(inputs[name], config.paths or ())
                 if problem is not None:
-                    return Refusal("path", f"{action.name!r} was refused: {problem}. Nothing was done.")
+                    return GateRefusal("path", f"{action.name!r} was refused: {problem}. Nothing was done.")
         return None
 
     def _check_not_inert(self, config: SessionConfig) -> None:
@@ -195,12 +205,12 @@ class Hypervisor:
         actions = self._actions.values()
         if config.commands is not None and not any(action.command is not None for action in actions):
             raise MisuseError(
-                "`commands` was given, and no registered action has a `command`: nobody would ask for it.\n"
+                "`commands` was given, and no registered action has a `command`, so it would never apply.\n"
                 "Nothing was created. Say which input of an action is one: `Action(…, command='line')`."
             )
         if config.paths is not None and not any(action.paths for action in actions):
             raise MisuseError(
-                "`paths` was given, and no registered action has `paths`: nobody would ask for it.\n"
+                "`paths` was given, and no registered action has `paths`, so it would never apply.\n"
                 "Nothing was created. Say which inputs of an action are paths: `Action(…, paths=['file'])`."
             )
 
@@ -302,7 +312,7 @@ class Hypervisor:
             row = self._checked(tx, session_id, "activate", now)
             if tx.sessions.count_present(row.id) == 0:
                 raise SessionStateError(
-                    f"The session {session_id!r} was not activated: nobody is in it now. Let an agent `join` first."
+                    f"The session {session_id!r} was not activated: it has no member now. Let an agent `join` first."
                 )
             tx.sessions.set_session_state(session_id, SessionState.ACTIVE.value)
             self._trail.add(tx, session_id, "", "session.activated", {}, now)
@@ -354,7 +364,7 @@ class Hypervisor:
         if score is not None:
             check_number("`score`", score, 0, 1)
         if score is None and "trust" not in self._hooks:
-            raise MisuseError("`score` is missing, and there is no trust source to ask. Nobody was let in.")
+            raise MisuseError("`score` is missing, and there is no trust source to ask. No agent was admitted.")
         if history is not None and "history" not in self._hooks:
             raise MisuseError("`history` was given, and there is no hook `history` that would look at it.")
         self._precheck_join(session_id, agent)
@@ -417,7 +427,7 @@ class Hypervisor:
                 raise CannotJoinError(f"{agent!r} does not behave, says the verifier. Nothing was changed.")
         except HookFailedError as problem:
             if not self._is_lenient:
-                raise CannotJoinError(f"{agent!r} was not let in: {problem}\nNothing was changed.") from problem
+                raise CannotJoinError(f"{agent!r} was not admitted: {problem}\nNothing was changed.") from problem
             return (0.0 if score is None else score), True
         return effective, False
 
@@ -463,7 +473,7 @@ class Hypervisor:
         if target <= Ring.PRIVILEGED:
             check_text("`attestation`", attestation)
 
-        def work(tx: Transaction, now: float) -> Refusal | None:
+        def work(tx: Transaction, now: float) -> GateRefusal | None:
             self._checked(tx, session_id, "elevate", now)
             member = tx.sessions.member(session_id, agent)
             if member is None or member.state != "present":
@@ -476,7 +486,7 @@ class Hypervisor:
             elif member.score < _ELEVATION[target]:
                 why = f"that needs a score of {_ELEVATION[target]:g}, and it has {member.score:g}"
             if why is not None:
-                refusal = Refusal("elevation", f"{agent!r} was not elevated to ring {int(target)}: {why}.")
+                refusal = GateRefusal("elevation", f"{agent!r} was not elevated to ring {int(target)}: {why}.")
                 self.governance.refuse(tx, session_id, agent, f"elevation to ring {int(target)}", refusal, now)
                 return refusal
             tx.sessions.set_elevation(session_id, agent, int(target), now + seconds)
@@ -778,7 +788,7 @@ class Hypervisor:
         if verdict.is_broken:
             raise AuditBrokenError(
                 f"The session {session_id!r} is terminating, and its audit trail does not hold: {verdict.problem}.\n"
-                "Nobody acts in it any more. Look at it with `troth audit verify`.",
+                "No member acts in it any more. Look at it with `troth audit verify`.",
                 verdict,
             )
         unstopped = self._stopper.stop(self.store.read_sessions(lambda rows: rows.open_work(session_id)), timeout)
@@ -786,7 +796,7 @@ class Hypervisor:
             self._note_left(session_id, unstopped)
             raise SessionNotEndedError(
                 f"The session {session_id!r} stays terminating: {'; '.join(unstopped) or 'something goes on in it'}.\n"
-                "Nobody acts in it any more. `terminate` tries again.",
+                "No member acts in it any more. `terminate` tries again.",
                 unstopped,
             )
         return self._view(session_id)
@@ -886,7 +896,8 @@ class Hypervisor:
         self._keeper.close(_PATIENCE)
         if self._conversations is not None:
             self._conversations.close()
-        self.engine.close()
+        if self._owns_engine:
+            self.engine.close()
         if self._owns_store:
             self.store.close()
 
@@ -920,7 +931,7 @@ def _check_joining(rows: SessionRows, session_id: str, agent: str, config: Sessi
         )
     if rows.count_present(session_id) >= config.max_members:
         raise CannotJoinError(
-            f"The session {session_id!r} is full: {config.max_members} are in it. {agent!r} was not let in."
+            f"The session {session_id!r} is full: {config.max_members} are in it. {agent!r} was not admitted."
         )
 
 

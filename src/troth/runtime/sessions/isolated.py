@@ -41,8 +41,8 @@ def check_reference(agent: object) -> str:
     if isinstance(agent, str) and all(agent.partition(":")):
         return agent
     raise MisuseError(
-        f"An agent that runs in a process of its own is named `package.module:name`, and {agent!r} is no such name.\n"
-        "Nothing was opened."
+        f"An agent that runs in a process of its own is named `package.module:name`, "
+        f"and {agent!r} is not such a name.\nNothing was opened."
     )
 
 

@@ -15,18 +15,19 @@ from troth.runtime.engine import Engine, ResultTimeoutError, RunFailedError
 from troth.runtime.engine.commands import Command, Step
 from troth.runtime.engine.errors import StepFailedError, UnknownRunError
 from troth.runtime.jobs.job_files import JobFiles
-from troth.runtime.jobs.job_log import STOP
+from troth.runtime.jobs.job_log import STOP, JobLog
 from troth.runtime.jobs.job_log import stream_of as job_stream
-from troth.runtime.jobs.jobs import folder_of
+from troth.runtime.jobs.machine import Machines, folder_of
 from troth.runtime.sessions.commit_points import KILL_ANSWER, WORK
 from troth.runtime.sessions.governance import Governance
 from troth.runtime.sessions.isolated import end_process
-from troth.runtime.store import Store, Transaction
+from troth.runtime.store import Notifier, Store, Transaction
 from troth.runtime.store.rows.sessions import KillRow, WorkRow
 
 __all__ = ["Kill", "Stopper", "kill_decision", "request_end"]
 
-_LOOK = 0.02  # seconds between looks at a conversation that is to end
+_LOOK = 0.02  # seconds between looks at the files of a job that is to end
+_ALIVE = 0.25  # seconds between looks whether a process that is to let go still lives: a dead one rings for nobody
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,9 @@ class Stopper:
             if row.kind == "conversation":
                 self._interrupt(row.id)
             elif row.kind == "job":
-                self._job(row).stop("session")
+                files = self._job(row)
+                if files is not None:
+                    files.stop("session")
             elif not self._is_over(row.id):
                 self._engine.cancel(row.id)
         for row in rows:
@@ -118,20 +121,41 @@ class Stopper:
         if row.process is not None:
             now = store.read_sessions(lambda rows: rows.work(row.id))
             end_process(now.process if now is not None and now.process else row.process)
+        bell = Notifier()
+        with store.listening(bell, stream_of(row.id)):  # it rings when the conversation is let go of
+            while True:
+                rung = bell.count
+                holder = store.holder(stream_of(row.id))
+                if holder is None or not store.is_alive(holder):
+                    store.commit(WORK, lambda tx: tx.sessions.work_over(row.id))
+                    return None
+                remaining = deadline - time.monotonic()
+                if remaining <= 0:
+                    return f"its step does not end in process {holder.pid}; a thread cannot be killed"
+                bell.wait(rung, min(remaining, _ALIVE))
+
+    def _job(self, row: WorkRow) -> JobFiles | None:
+        """The files of a job; nothing if they are on another machine, which reads in the log that it is to stop it."""
+        if self._store.is_shared:
+            details = JobLog.of(self._store.events(job_stream(row.id), limit=1)).details
+            if not Machines(self._store).is_here(details):
+                return None
+        return JobFiles(folder_of(self._store.path) / row.id)
+
+    def _await_job_elsewhere(self, row: WorkRow, deadline: float) -> str | None:
+        """Whoever writes down the end of a job writes down that this piece of work is over, too."""
         while True:
-            holder = store.holder(stream_of(row.id))
-            if holder is None or not store.is_alive(holder):
-                store.commit(WORK, lambda tx: tx.sessions.work_over(row.id))
+            promise = self._store.promises.find(row.id)
+            if promise is None or promise.is_settled:
                 return None
             if time.monotonic() >= deadline:
-                return f"its step does not end in process {holder.pid}; a thread cannot be killed"
-            time.sleep(_LOOK)
-
-    def _job(self, row: WorkRow) -> JobFiles:
-        return JobFiles(folder_of(self._store.path) / row.id)
+                return "its process is on another machine, which has not ended it yet"
+            time.sleep(10 * _LOOK)
 
     def _await_job(self, row: WorkRow, deadline: float) -> str | None:
         files = self._job(row)
+        if files is None:
+            return self._await_job_elsewhere(row, deadline)
         while True:
             process = files.process()
             if files.ending() is not None or (process is None and files.give_up()):

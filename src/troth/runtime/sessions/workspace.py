@@ -13,7 +13,7 @@ from troth.runtime.sessions.errors import WorkspacePathError
 from troth.runtime.sessions.governance import Governance
 from troth.runtime.sessions.policy.consent import ask_now, judge_by_policy
 from troth.runtime.sessions.policy.decision import PolicyRequest
-from troth.runtime.sessions.policy.gate import Refusal
+from troth.runtime.sessions.policy.gate import GateRefusal
 from troth.runtime.sessions.policy.ring import Ring
 from troth.runtime.store import Transaction
 from troth.runtime.store.rows.sessions import FileRow
@@ -33,7 +33,9 @@ CHANGES = {
 def resolve(root: str, path: object) -> str:
     """The path it really is, below `root`; `WorkspacePathError` if it leads out. A relative one starts at `root`."""
     if not isinstance(path, str) or not path or "\0" in path or "\\" in path:
-        raise WorkspacePathError(f"{path!r} is no path of a workspace. Nothing was done. Name a text below {root!r}.")
+        raise WorkspacePathError(
+            f"{path!r} is not a path in a workspace. Nothing was done. Name a text below {root!r}."
+        )
     real = posixpath.normpath(posixpath.join(root, path))
     if real.startswith("//"):
         real = real[1:]
@@ -68,9 +70,9 @@ class Workspace:
         try:
             real = resolve(self.root, path)
             if real == self.root:
-                raise WorkspacePathError(f"{path!r} is the root of the workspace, which is no text. Nothing was done.")
+                raise WorkspacePathError(f"{path!r} is the root of the workspace, which is not text. Nothing was done.")
         except WorkspacePathError as problem:
-            refusal = Refusal("path", str(problem))
+            refusal = GateRefusal("path", str(problem))
             self._governance.commit(
                 WORKSPACE,
                 lambda tx, now: self._governance.refuse(tx, self._session, self._agent, "a path", refusal, now),
@@ -82,23 +84,23 @@ class Workspace:
         """A text, or nothing if there is none. Works as long as one is a member, also when the session is over."""
         real = self._resolve(path)
 
-        def look(tx: Transaction, now: float) -> FileRow | Refusal | None:
+        def look(tx: Transaction, now: float) -> FileRow | GateRefusal | None:
             member = tx.sessions.member(self._session, self._agent)
             row = tx.sessions.file(self._session, real)
             refusal = None
             if member is None or member.state != "present":
-                refusal = Refusal(
+                refusal = GateRefusal(
                     "membership", f"{self._agent!r} is not in session {self._session!r}. Nothing was read."
                 )
             elif row is not None and not _may(row.readers, row.owner, self._agent):
-                refusal = Refusal("permission", f"{self._agent!r} may not read {real!r}. Nothing was read.")
+                refusal = GateRefusal("permission", f"{self._agent!r} may not read {real!r}. Nothing was read.")
             if refusal is not None:
                 self._governance.refuse(tx, self._session, self._agent, f"reading {real}", refusal, now)
                 return refusal
             return row
 
         answer = self._governance.commit(WORKSPACE, look)
-        if isinstance(answer, Refusal):
+        if isinstance(answer, GateRefusal):
             raise answer.error()
         return None if answer is None else answer.text
 
@@ -108,10 +110,10 @@ class Workspace:
         if not isinstance(text, str):
             raise MisuseError(f"A workspace holds texts, and {text!r} is none. Nothing was written.")
 
-        def then(tx: Transaction, now: float) -> Refusal | None:
+        def then(tx: Transaction, now: float) -> GateRefusal | None:
             row = tx.sessions.file(self._session, real)
             if row is not None and not _may(row.writers, row.owner, self._agent):
-                return Refusal("permission", f"{self._agent!r} may not write {real!r}. Nothing was written.")
+                return GateRefusal("permission", f"{self._agent!r} may not write {real!r}. Nothing was written.")
             owner, readers, writers = (
                 (self._agent, None, None) if row is None else (row.owner, row.readers, row.writers)
             )
@@ -126,10 +128,10 @@ class Workspace:
         """Delete a text. Answers whether there was one."""
         real = self._resolve(path)
 
-        def then(tx: Transaction, now: float) -> Refusal | bool:  # noqa: ARG001
+        def then(tx: Transaction, now: float) -> GateRefusal | bool:  # noqa: ARG001
             row = tx.sessions.file(self._session, real)
             if row is not None and not _may(row.writers, row.owner, self._agent):
-                return Refusal("permission", f"{self._agent!r} may not delete {real!r}. Nothing was deleted.")
+                return GateRefusal("permission", f"{self._agent!r} may not delete {real!r}. Nothing was deleted.")
             tx.sessions.delete_file(self._session, real)
             return row is not None
 
@@ -149,14 +151,14 @@ class Workspace:
             for who in (readers, writers)
         ]
 
-        def then(tx: Transaction, now: float) -> Refusal | None:  # noqa: ARG001
+        def then(tx: Transaction, now: float) -> GateRefusal | None:  # noqa: ARG001
             row = tx.sessions.file(self._session, real)
             if row is None:
-                return Refusal("permission", f"There is no text {real!r}. Nothing was changed.")
+                return GateRefusal("permission", f"There is no text {real!r}. Nothing was changed.")
             standing = tx.sessions.standing(self._session, self._agent)
             is_privileged = standing is not None and standing.ring <= Ring.PRIVILEGED
             if row.owner != self._agent and not is_privileged:
-                return Refusal(
+                return GateRefusal(
                     "permission", f"{real!r} belongs to {row.owner!r}; only its owner or ring 1 can say who may use it."
                 )
             tx.sessions.put_file(self._session, row._replace(readers=lists[0], writers=lists[1]))
@@ -169,11 +171,13 @@ class Workspace:
         """Keep all texts as they are under a name, which is the answer."""
         name = check_id("The name of a snapshot", name or uuid.uuid4().hex)
 
-        def then(tx: Transaction, now: float) -> Refusal | None:  # noqa: ARG001
+        def then(tx: Transaction, now: float) -> GateRefusal | None:  # noqa: ARG001
             if tx.sessions.has_snapshot(self._session, name):
-                return Refusal("snapshot", f"There is a snapshot {name!r} already. Nothing was kept; use another name.")
+                return GateRefusal(
+                    "snapshot", f"There is a snapshot {name!r} already. Nothing was kept; use another name."
+                )
             if tx.sessions.take_snapshot(self._session, name) == 0:
-                return Refusal("snapshot", "There is no text to keep. Nothing was kept.")
+                return GateRefusal("snapshot", "There is no text to keep. Nothing was kept.")
             return None
 
         self._perform("a snapshot", Ring.STANDARD, "snapshot", {"snapshot": name}, then)
@@ -183,9 +187,9 @@ class Workspace:
         """Make all texts what they were. It changes what others own, so it needs ring 1. Answers how many there are."""
         check_id("The name of a snapshot", name)
 
-        def then(tx: Transaction, now: float) -> Refusal | int:  # noqa: ARG001
+        def then(tx: Transaction, now: float) -> GateRefusal | int:  # noqa: ARG001
             if not tx.sessions.has_snapshot(self._session, name):
-                return Refusal("snapshot", f"There is no snapshot {name!r}. Nothing was changed.")
+                return GateRefusal("snapshot", f"There is no snapshot {name!r}. Nothing was changed.")
             return tx.sessions.restore_snapshot(self._session, name)
 
         return int(self._perform("a restore", Ring.PRIVILEGED, "restore", {"snapshot": name}, then))
@@ -197,7 +201,7 @@ class Workspace:
         governance, session, agent, action = self._governance, self._session, self._agent, f"workspace.{verb}"
         opinion = ask_now(governance, session, agent, action, "write", data)
 
-        def ask(tx: Transaction, number: int, now: float) -> Refusal | Mapping[str, Any]:
+        def ask(tx: Transaction, number: int, now: float) -> GateRefusal | Mapping[str, Any]:
             request = PolicyRequest(session, agent, action, "write", number, data)
             return judge_by_policy(governance, tx, what, request, opinion, now)
 

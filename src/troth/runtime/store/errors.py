@@ -81,7 +81,7 @@ class DamagedStoreError(StoreError):
         self.why = why
         super().__init__(
             f"What the store keeps of {what} is damaged: {why}. It was left as it is.\n"
-            "Bytes of the file have changed. Look at the disk, and go on with a copy of the file from before."
+            "Bytes of the file have changed. Look at the disk, and continue with a copy of the file from before."
         )
 
     def __reduce__(self) -> tuple[type["DamagedStoreError"], tuple[str, str]]:
@@ -98,7 +98,7 @@ class CursorTrimmedError(RunError):
     def __init__(self, stream: str, after: int, first: int) -> None:
         super().__init__(
             f"The entries {after + 1} to {first - 1} of the stream {stream!r} are gone: it was trimmed.\n"
-            f"Go on with entry {first}, or read anew what the stream is about."
+            f"Continue with entry {first}, or read again what the stream is about."
         )
         self.stream = stream
         self.after = after

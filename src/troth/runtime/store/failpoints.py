@@ -55,6 +55,8 @@ class CommitPoint:
     after: str
     is_step: bool = False
     """Whether it mostly keeps the answer of a step and the intent of the next: a store may have a short way."""
+    is_append: bool = False
+    """Whether it mostly appends to one stream under a lease: the same."""
 
     @property
     def failpoints(self) -> tuple[str, ...]:
@@ -83,9 +85,9 @@ armed: dict[str, Callable[[str], None]] = {}
 _arming = threading.Lock()
 
 
-def commit_point(name: str, why: str, *, is_step: bool = False) -> CommitPoint:
+def commit_point(name: str, why: str, *, is_step: bool = False, is_append: bool = False) -> CommitPoint:
     """Declare a place that commits. Written as a module constant, so that importing the module makes it known."""
-    return _declare(CommitPoint(name, why, f"{name}.before", f"{name}.written", f"{name}.after", is_step))
+    return _declare(CommitPoint(name, why, f"{name}.before", f"{name}.written", f"{name}.after", is_step, is_append))
 
 
 def effect_point(name: str, why: str) -> EffectPoint:

@@ -98,7 +98,7 @@ def read(text: str | None, what: str) -> Any:
     try:
         return decode(text)
     except (ValueError, TypeError, RecursionError) as cause:
-        raise DamagedStoreError(what, f"it is no JSON any more ({cause})") from cause
+        raise DamagedStoreError(what, f"it is not JSON any more ({cause})") from cause
 
 
 def _refusal(value: object, what: str, cause: Exception) -> NotJsonError:
@@ -154,9 +154,9 @@ def _problem_of_mapping(value: Mapping[object, object], path: str, above: tuple[
 def _describe(value: object) -> str:
     kind = type(value).__name__
     if inspect.iscoroutine(value):
-        return f"a coroutine (`{value.__qualname__}`) that nobody awaited; await it and keep what it returns"
+        return f"a coroutine (`{value.__qualname__}`) that was not awaited; await it and keep what it returns"
     if inspect.isawaitable(value):
-        return f"an awaitable ({kind}) that nobody awaited; await it and keep what it returns"
+        return f"an awaitable ({kind}) that was not awaited; await it and keep what it returns"
     if isinstance(value, bytes | bytearray | memoryview):
         return f"{kind}; keep text, or a path to where the bytes lie"
     if isinstance(value, set | frozenset):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from troth.runtime.store.json_codec import keep
 
-__all__ = ["ANY_SIZE", "LARGE", "Kept", "is_large", "keep_in_parts", "keep_well"]
+__all__ = ["ANY_SIZE", "LARGE", "KeptValue", "is_large", "keep_in_parts", "keep_well"]
 
 _NODES = 2000  # values that are looked at before something counts as large
 LARGE = 100_000
@@ -20,7 +20,7 @@ ANY_SIZE = LARGE + 1
 _SLICE = 1_000_000  # letters of one text that are encoded at a time
 
 
-class Kept(NamedTuple):
+class KeptValue(NamedTuple):
     """A value that was kept already: its JSON text, and what reading it gives."""
 
     text: str
@@ -49,30 +49,30 @@ def is_large(value: object) -> bool:
     return False
 
 
-def keep_well(value: object, what: str) -> Kept:
+def keep_well(value: object, what: str) -> KeptValue:
     """`keep` in whichever way is right for the size of `value`."""
-    return keep_in_parts(value, what) if is_large(value) else Kept(*keep(value, what))
+    return keep_in_parts(value, what) if is_large(value) else KeptValue(*keep(value, what))
 
 
-def keep_in_parts(value: object, what: str) -> Kept:
+def keep_in_parts(value: object, what: str) -> KeptValue:
     """`keep`, with a pause between any two parts. Raises `NotJsonError` as that does."""
     try:
         return _keep(value, what)
     except RecursionError:
-        return Kept(*keep(value, what))  # which says so in words
+        return KeptValue(*keep(value, what))  # which says so in words
 
 
-def _keep(value: object, what: str) -> Kept:
+def _keep(value: object, what: str) -> KeptValue:
     if type(value) is str and len(value) > _SLICE:
         slices = (value[at : at + _SLICE] for at in range(0, len(value), _SLICE))
-        return Kept(f'"{"".join(encode_basestring_ascii(one)[1:-1] for one in slices)}"', value)
+        return KeptValue(f'"{"".join(encode_basestring_ascii(one)[1:-1] for one in slices)}"', value)
     if not is_large(value):
-        return Kept(*keep(value, what))
+        return KeptValue(*keep(value, what))
     if type(value) is dict and all(type(key) is str for key in value):
         parts = {key: _keep(item, f"{what}[{key!r}]") for key, item in value.items()}
         text = ",".join(f"{encode_basestring_ascii(key)}:{part.text}" for key, part in parts.items())
-        return Kept(f"{{{text}}}", {key: part.value for key, part in parts.items()})
+        return KeptValue(f"{{{text}}}", {key: part.value for key, part in parts.items()})
     if type(value) is list or type(value) is tuple:
         items = [_keep(item, f"{what}[{index}]") for index, item in enumerate(value)]
-        return Kept(f"[{','.join(part.text for part in items)}]", [part.value for part in items])
-    return Kept(*keep(value, what))
+        return KeptValue(f"[{','.join(part.text for part in items)}]", [part.value for part in items])
+    return KeptValue(*keep(value, what))

@@ -158,7 +158,7 @@ class StateChange:
 class StateChanges:
     """Changes after a cursor, in order. `first` is the oldest that is kept, `last` the newest there is.
 
-    Where `first` is above the cursor + 1, those between are not kept any more: look at the lists anew.
+    Where `first` is above the cursor + 1, those between are not kept any more: look at the lists again.
     """
 
     items: Sequence[StateChange]

@@ -4,6 +4,7 @@ Every answer costs what it shows, whatever the store holds: lists walk an index 
 states change, and changes are read behind a cursor. Every method may be called from any thread; none changes anything.
 """
 
+import time
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeVar
 
@@ -23,7 +24,7 @@ from troth.runtime.store.list_records import (
 from troth.runtime.store.rows.other_lists import count_states, list_conversations, list_sessions, read_changes
 from troth.runtime.store.rows.promise_lists import list_deliveries, list_promises
 from troth.runtime.store.rows.run_lists import RunFilter, list_runs
-from troth.runtime.store.rows.search import search
+from troth.runtime.store.rows.search import SearchIndex, search
 
 __all__ = ["MOST", "StoreLists"]
 
@@ -31,6 +32,7 @@ T = TypeVar("T")
 _ENDS = "SELECT (SELECT min(id) FROM state_changes), (SELECT max(id) FROM state_changes)"  # in one it would read all
 MOST = 1000
 """How many a page has at most."""
+_SEARCH_TIME = 0.5  # seconds for which a search that finds nothing goes on by itself
 
 
 class StoreLists:
@@ -41,10 +43,14 @@ class StoreLists:
         ask: Callable[[Callable[[Callable[..., Any]], Any]], Any],
         living: Callable[[Callable[..., Any]], Sequence[str]],
         complete: Callable[[Callable[..., Any]], int | None] = lambda _: None,
+        index: SearchIndex | None = None,
+        after_search: Callable[[], None] = lambda: None,
     ) -> None:
         self._ask = ask
         self._living = living
         self._complete = complete
+        self._index = index
+        self._after_search = after_search
 
     def runs(
         self,
@@ -163,16 +169,30 @@ class StoreLists:
     def search(
         self, text: str, *, kinds: Collection[str] | None = None, cursor: str | None = None, limit: int = 50
     ) -> Page[SearchHit]:
-        """What has `text` in its id, its name or, of a conversation, in what was said; without regard to case.
+        """What has each word of `text` in its id, its name or, of a conversation, in what was said.
 
-        `kinds` are `run`, `conversation`, `session`, `promise` and `message`. A page looks at so many rows of each and
-        no more; its `next` goes on from there.
+        Without regard to case, and also where a word is a part of a longer one. `kinds` are `run`, `conversation`,
+        `session`, `promise` and `message`. A page looks at so many rows of each, and for half a second goes on by
+        itself until it has found something; its `next` goes on from there. A file keeps an index of messages, where
+        its SQLite has full text: it is made in the background when somebody has searched, and then makes searches
+        quick, however many messages there are. It holds the first 100,000 letters of each.
         """
         check_limit(limit)
         if not text.strip():
             raise MisuseError("There is nothing to search for. Give a part of an id, of a name, or of a message.")
         wanted = None if kinds is None else set(kinds)
-        return self._answer(lambda execute: search(execute, text.strip(), wanted, cursor=cursor, limit=limit))
+        deadline = time.monotonic() + _SEARCH_TIME
+
+        def look(place: str | None) -> Page[SearchHit]:
+            return self._answer(
+                lambda execute: search(execute, text, wanted, cursor=place, limit=limit, index=self._index)
+            )
+
+        page = look(cursor)
+        while not page.items and page.next is not None and time.monotonic() < deadline:
+            page = look(page.next)
+        self._after_search()
+        return page
 
     def _answer(self, question: Callable[[Callable[..., Any]], T]) -> T:
         answer: T = self._ask(question)

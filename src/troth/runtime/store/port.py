@@ -195,6 +195,9 @@ class Transaction(Protocol):
     def append_event(self, stream: str, kind: str, payload: object, now: float) -> int:
         """Append to a stream; the answer is the entry's number in it, counted from 1 without gaps."""
 
+    def append_events(self, stream: str, entries: Sequence[tuple[str, object]], now: float) -> int:
+        """`append_event` for several entries, at least one; the answer is the number of the first."""
+
     def last_event(self, stream: str) -> int:
         """The number of the stream's last entry; 0 if it is empty."""
 
@@ -260,6 +263,9 @@ class Store(Protocol):
 
     is_shared: bool
     """Whether workers on other machines use it, too."""
+
+    machine_lifetime: float
+    """Seconds after which the jobs of a machine are lost on which nobody looks after them."""
 
     beat_every: float
     """Seconds between the heartbeats of an owner."""
@@ -371,12 +377,19 @@ class Store(Protocol):
         """Whether an owner may still be at work."""
         ...
 
-    def orphans(self, decisions: Iterable[str]) -> Sequence[tuple[str, str]]:
-        """Runs of these decisions that are not over and that nobody living holds, as (id, decision)."""
+    def orphans(self, decisions: Iterable[str], *, patience: float = 0.0) -> Sequence[tuple[str, str]]:
+        """Runs of these decisions that are not over and that nobody living holds, as (id, decision).
+
+        For somebody who asks many times a second, `patience` is the seconds for which an answer of nothing may be
+        repeated, as long as no owner has died and no commit that is known here has let go of a run.
+        """
         ...
 
-    def unheld(self, prefix: str) -> Sequence[str]:
-        """The ids of runs that are not over and that nobody living holds, of decisions that begin so; oldest first."""
+    def unheld(self, prefix: str, *, patience: float = 0.0) -> Sequence[str]:
+        """The ids of runs that are not over and that nobody living holds, of decisions that begin so; oldest first.
+
+        For `patience`, see `orphans`.
+        """
 
     def cancelling(self) -> Sequence[str]:
         """Runs that are to be cancelled and are not over."""

@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 from troth.runtime.store.records import RunState
 
 __all__ = [
+    "DeliveryAttempt",
     "DeliveryRecord",
     "DeliveryState",
-    "Incident",
     "NewPromise",
     "OutboxCounts",
+    "PromiseIncident",
     "PromiseRecord",
     "PromiseState",
     "Settlement",
@@ -120,6 +121,21 @@ class PromiseRecord:
         return self.state is not PromiseState.OPEN
 
 
+class DeliveryAttempt(NamedTuple):
+    """What one attempt to send came to: when that was known, through which channel, and the receiver's own words.
+
+    `outcome` is `delivered`; `failed`; `declined`, where the channel did not want something this old; `lost`, where
+    whoever sent it ended or fell silent before an answer was written down; or `acknowledged`, where somebody said that
+    it arrived, whatever its last attempt, of that number, had come to.
+    """
+
+    number: int
+    at: float
+    channel: str | None
+    outcome: str
+    words: str
+
+
 @dataclass(frozen=True, slots=True)
 class DeliveryRecord:
     """One delivery as it is now. `text` and `data` are set for what is not the end of the work."""
@@ -144,6 +160,22 @@ class DeliveryRecord:
     created_at: float
     updated_at: float
     finished_at: float | None
+    past_attempts: tuple[DeliveryAttempt, ...] = ()
+    """What the last attempts came to, but for the one that `receipt` tells of; see `attempts`."""
+
+    @property
+    def attempts(self) -> tuple[DeliveryAttempt, ...]:
+        """What each attempt came to, the first one first; of many, the last ones."""
+        if self.state is not DeliveryState.DELIVERED or self.finished_at is None:
+            return self.past_attempts
+        outcome = "acknowledged" if self.attempt == 0 or self._has_settled_attempt() else "delivered"
+        last = DeliveryAttempt(self.attempt, self.finished_at, self.channel, outcome, self.receipt or "")
+        return (*self.past_attempts, last)
+
+    def _has_settled_attempt(self) -> bool:
+        """Whether the attempt that was begun last has its place among those of the past."""
+        last = self.past_attempts[-1] if self.past_attempts else None
+        return last is not None and last.number == self.attempt and last.at >= (self.first_attempt_at or 0.0)
 
 
 class Settlement(NamedTuple):
@@ -158,7 +190,7 @@ class Settlement(NamedTuple):
 
 
 class OutboxCounts(NamedTuple):
-    """How many deliveries were promised, and what became of them. `stored` is all that is still owed."""
+    """How many deliveries were promised, and what became of them. `stored` is all that is still pending."""
 
     promised: int
     delivered: int
@@ -173,7 +205,7 @@ class OutboxCounts(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Incident:
+class PromiseIncident:
     """Something that was given up, or given up for the time being: what, when and why."""
 
     number: int

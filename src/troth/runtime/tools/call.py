@@ -53,3 +53,15 @@ class ToolOutcome:
         if self.error is not None:
             return _encode({"error": self.error})
         return self.value if isinstance(self.value, str) else _encode(self.value)
+
+
+def error_in(text: str) -> str | None:
+    """The error that an answer tells, as `ToolOutcome.text` writes it; None for any other answer."""
+    if not text.startswith('{"error"'):
+        return None
+    try:
+        answer = json.loads(text)
+    except ValueError:
+        return None
+    is_error = isinstance(answer, dict) and len(answer) == 1 and isinstance(answer.get("error"), str)
+    return str(answer["error"]) if is_error else None

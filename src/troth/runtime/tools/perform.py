@@ -31,7 +31,7 @@ __all__ = ["ToolInterrupted", "aperform", "perform", "step_of"]
 TOOL_EFFECT = effect_point("tool.effect", "the call of a tool's function")
 
 _INTERRUPTED = (
-    "interrupted: somebody stopped the run before this call had answered. "
+    "interrupted: the run was stopped before this call had answered. "
     "It is not known whether it took effect. It was not called again."
 )
 
@@ -210,7 +210,7 @@ async def _await(thing: Any) -> Any:
 
 def _answered(call: PendingCall, value: Any, step: CurrentStep) -> ToolOutcome:
     if step.losses:
-        error = f"{call.name} returned, but part of it never happened: nobody awaited {', '.join(step.losses)}"
+        error = f"{call.name} returned, but part of it never happened: it did not await {', '.join(step.losses)}"
         return ToolOutcome(call.id, call.name, error=error)
     try:
         _, as_json = keep(value, f"the answer of the tool {call.name!r}")

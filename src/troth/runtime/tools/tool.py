@@ -107,7 +107,7 @@ def _make(function: Callable[..., Any], name: str | None, description: str | Non
     check_seconds("timeout", timeout)
     if timeout is not None and not timeout > 0:
         raise MisuseError(
-            f"The tool {called!r} has the timeout {timeout!r}, which is no time at all.\n"
+            f"The tool {called!r} has the timeout {timeout!r}, which is not a positive time.\n"
             "It would fail before it began.\nGive a number of seconds above 0, or None to wait as long as it takes."
         )
     color = color_of(function)
@@ -119,8 +119,8 @@ def _make(function: Callable[..., Any], name: str | None, description: str | Non
         )
     if color not in (Color.SYNC, Color.ASYNC):
         raise MisuseError(
-            f"The tool {called!r} is {function!r}, whose color cannot be told.\n"
-            "Calling it could start work that nobody waits for.\n"
+            f"The tool {called!r} is {function!r}, whose color cannot be determined.\n"
+            "Calling it could start work that is never awaited.\n"
             "Wrap it in a plain `def` or an `async def`."
         )
     docstring = described(inspect.getdoc(function))

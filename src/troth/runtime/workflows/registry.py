@@ -39,7 +39,7 @@ from troth.runtime.workflows.record.lineage import doer, origins_of
 from troth.runtime.workflows.record.report import RunReport
 from troth.runtime.workflows.record.run_events import EventReader
 from troth.runtime.workflows.recorded import arguments_of
-from troth.runtime.workflows.spec import LIMITS, Budget, WorkflowSpec
+from troth.runtime.workflows.spec import LIMITS, RunBudget, WorkflowSpec
 
 __all__ = [
     "FAMILY",
@@ -227,7 +227,7 @@ class WorkflowRegistry:
     def _tell_once(self, run_id: str, name: str, payload: object) -> None:
         self._engine.signal(run_id, name, payload, key=name)
 
-    def budget_of(self, run_id: str, spec: WorkflowSpec) -> Budget:
+    def budget_of(self, run_id: str, spec: WorkflowSpec) -> RunBudget:
         """What the run may use: what its workflow says, or what it was given when it was resumed."""
         stream = budget_stream(run_id)
         last = self._store.last_event(stream)

@@ -10,7 +10,7 @@ from typing import Literal
 from troth.runtime.engine.retry import ONCE, Retry
 from troth.runtime.workflows.document.contracts import Contract
 from troth.runtime.workflows.document.expressions import Expression
-from troth.runtime.workflows.document.nodes import Mark
+from troth.runtime.workflows.document.nodes import SourceMark
 from troth.runtime.workflows.document.sources import Source
 
 __all__ = [
@@ -18,12 +18,12 @@ __all__ = [
     "LIMITS",
     "SCHEMA_VERSION",
     "Block",
-    "Budget",
+    "CallTarget",
     "Join",
     "OnError",
     "Retry",
-    "Step",
-    "Target",
+    "RunBudget",
+    "StepSpec",
     "TargetKind",
     "Undo",
     "WorkflowSpec",
@@ -39,12 +39,12 @@ TargetKind = Literal["function", "tool", "agent"]
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class CallTarget:
     """What an action calls: a function, a tool or an agent, by the name it has in the document."""
 
     kind: TargetKind
     name: str
-    mark: Mark = field(compare=False)
+    mark: SourceMark = field(compare=False)
     where: str = field(default="", compare=False)
     """The folder in which its module is looked for first, from that of the workflow that is run."""
 
@@ -53,20 +53,20 @@ class Target:
 class Undo:
     """How the effect of a step is taken back. Without `inputs` it is given what the step was given."""
 
-    target: Target
+    target: CallTarget
     inputs: Mapping[str, Source] | None = None
     retry: Retry = field(default=Retry(attempts=3, on=("Exception",)))
     timeout: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class StepSpec:
     """One step. `body` is the value of its kind (see `kinds/`); the rest is common to all."""
 
     id: str
     kind: str
     body: object
-    mark: Mark = field(compare=False)
+    mark: SourceMark = field(compare=False)
     retry: Retry = ONCE
     timeout: float | None = None
     optional: bool = False
@@ -87,7 +87,7 @@ class Block:
     """
 
     label: str
-    steps: tuple[Step, ...]
+    steps: tuple[StepSpec, ...]
     names: tuple[str, ...] = ()
     ordered: bool = True
     then: tuple[Expression, ...] = ()
@@ -98,7 +98,7 @@ LIMITS = ("time", "steps", "tokens", "cost")
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class RunBudget:
     """What a run may use. None means without limit. A run that comes to a limit stops there, unless it says `undo`."""
 
     time: float | None = None
@@ -118,17 +118,17 @@ class WorkflowSpec:
     """A whole workflow, checked as far as a document can be."""
 
     name: str
-    steps: tuple[Step, ...]
-    mark: Mark = field(compare=False)
+    steps: tuple[StepSpec, ...]
+    mark: SourceMark = field(compare=False)
     description: str = ""
     inputs: Mapping[str, Contract] = field(default_factory=dict)
     on_error: OnError = "undo"
-    budget: Budget = field(default=Budget())
+    budget: RunBudget = field(default=RunBudget())
     output: Mapping[str, Source] | None = None
     folder: str = ""
     """For one inside another: where its modules and workflows are, from the folder of the other."""
 
-    def all_steps(self) -> Iterator[Step]:
+    def all_steps(self) -> Iterator[StepSpec]:
         """Every step, those inside of others included, in the order they are written."""
         from troth.runtime.workflows.kinds import blocks_of
 

@@ -3,8 +3,8 @@
     for check in checks("streams", "leases"):
         check.run(ground)
 
-A `Ground` says how to open the store under test, here and in another process. The file and PostgreSQL pass every part.
-Each check begins on an empty store.
+A `StoreGround` says how to open the store under test, here and in another process. The file and PostgreSQL pass every
+part. Each check begins on an empty store.
 """
 
 from troth.testing.store_conformance import (
@@ -20,14 +20,14 @@ from troth.testing.store_conformance import (
     signals,
     streams,
 )
-from troth.testing.store_conformance.check import Check, Ground, Part, found
+from troth.testing.store_conformance.check import Part, StoreCheck, StoreGround, found
 
-__all__ = ["Check", "Ground", "Part", "checks"]
+__all__ = ["Part", "StoreCheck", "StoreGround", "checks"]
 
 # Imported for their checks.
 _PARTS = (commits, streams, runs, history, signals, leases, promises, sessions, server, news, lists)
 
 
-def checks(*parts: Part) -> list[Check]:
+def checks(*parts: Part) -> list[StoreCheck]:
     """The checks of these parts; all of them if none is named."""
     return [check for check in found() if not parts or check.part in parts]

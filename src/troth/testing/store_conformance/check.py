@@ -23,9 +23,9 @@ __all__ = [
     "PATIENCE",
     "POINT",
     "STEP",
-    "Check",
-    "Ground",
     "Part",
+    "StoreCheck",
+    "StoreGround",
     "append",
     "begin",
     "check",
@@ -57,7 +57,7 @@ STEP = commit_point("test.conformance.step", "a step of a run", is_step=True)
 PATIENCE = 60.0  # seconds until something that has to come has not come
 
 
-class Ground(Protocol):
+class StoreGround(Protocol):
     """Where a store under test lives: each `open` is the same store, empty at first."""
 
     def open(self) -> AbstractContextManager[Store]:
@@ -68,35 +68,35 @@ class Ground(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class StoreCheck:
     """One thing a store has to do."""
 
     part: Part
-    body: Callable[[Ground], None]
+    body: Callable[[StoreGround], None]
 
     @property
     def name(self) -> str:
         """What it is called."""
         return self.body.__name__
 
-    def run(self, ground: Ground) -> None:
+    def run(self, ground: StoreGround) -> None:
         """Raise if the store does not do it. Leaves nothing running."""
         self.body(ground)
 
 
-_checks: list[Check] = []
+_checks: list[StoreCheck] = []
 
 
-def found() -> list[Check]:
+def found() -> list[StoreCheck]:
     """Every check of the modules that are imported."""
     return list(_checks)
 
 
-def check(part: Part) -> Callable[[Callable[[Ground], None]], Callable[[Ground], None]]:
+def check(part: Part) -> Callable[[Callable[[StoreGround], None]], Callable[[StoreGround], None]]:
     """Make a function a check of that part."""
 
-    def add(body: Callable[[Ground], None]) -> Callable[[Ground], None]:
-        _checks.append(Check(part, body))
+    def add(body: Callable[[StoreGround], None]) -> Callable[[StoreGround], None]:
+        _checks.append(StoreCheck(part, body))
         return body
 
     return add
@@ -135,7 +135,7 @@ def in_threads(works: Sequence[Callable[[], object]]) -> list[object]:
 
 
 @contextmanager
-def started(ground: Ground, body: str, *words: str) -> Iterator["subprocess.Popen[str]"]:
+def started(ground: StoreGround, body: str, *words: str) -> Iterator["subprocess.Popen[str]"]:
     """A process that has `open_store()` and does what `body` says; killed with the block."""
     text = f"import sys\n{ground.program()}\n{textwrap.dedent(body)}"
     with subprocess.Popen(

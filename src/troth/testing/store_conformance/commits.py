@@ -15,7 +15,7 @@ from troth.runtime.store.failpoints import InjectedFaultError
 from troth.testing import failpoints
 from troth.testing.store_conformance.check import (
     POINT,
-    Ground,
+    StoreGround,
     append,
     check,
     in_threads,
@@ -26,7 +26,7 @@ __all__: list[str] = []
 
 
 @check("commits")
-def what_raises_leaves_no_trace(ground: Ground) -> None:
+def what_raises_leaves_no_trace(ground: StoreGround) -> None:
     """The error is the caller's, what the work wrote is gone, and the next commit goes on."""
 
     def half(tx: Transaction) -> None:
@@ -52,7 +52,7 @@ async def _acommit(store: Store, point: Any, work: Callable[[Transaction], Any])
 
 
 @check("commits")
-def those_who_commit_at_once_get_their_own_answers(ground: Ground) -> None:
+def those_who_commit_at_once_get_their_own_answers(ground: StoreGround) -> None:
     """Threads and tasks, some of whose work fails: what they share is nobody's loss."""
 
     def work(number: int) -> Callable[[Transaction], int]:
@@ -84,7 +84,7 @@ def those_who_commit_at_once_get_their_own_answers(ground: Ground) -> None:
 
 
 @check("commits")
-def a_commit_is_whole_at_every_failpoint(ground: Ground) -> None:
+def a_commit_is_whole_at_every_failpoint(ground: StoreGround) -> None:
     """Before it is committed nothing is there, after that everything is, whatever happens in between."""
     with ground.open() as store:
         for name, is_kept in ((POINT.before, False), (POINT.written, False), (POINT.after, True)):
@@ -101,7 +101,7 @@ def a_commit_is_whole_at_every_failpoint(ground: Ground) -> None:
 
 
 @check("commits")
-def a_commit_sees_what_it_has_written(ground: Ground) -> None:
+def a_commit_sees_what_it_has_written(ground: StoreGround) -> None:
     """And nobody else does before it is kept; the store itself is not asked inside of it."""
 
     def work(tx: Transaction) -> None:
@@ -127,7 +127,7 @@ def a_commit_sees_what_it_has_written(ground: Ground) -> None:
 
 
 @check("commits")
-def a_closed_store_says_so(ground: Ground) -> None:
+def a_closed_store_says_so(ground: StoreGround) -> None:
     """It may be closed twice, and then neither writes nor reads."""
     with ground.open() as store:
         store.commit(POINT, append("a"))

@@ -7,13 +7,13 @@ from troth.runtime.store import (
     Transaction,
 )
 from troth.runtime.store.records import BegunStep, Place
-from troth.testing.store_conformance.check import POINT, STEP, Ground, begin, check, claimed, enrolled
+from troth.testing.store_conformance.check import POINT, STEP, StoreGround, begin, check, claimed, enrolled
 
 __all__: list[str] = []
 
 
 @check("history")
-def a_step_is_what_its_entries_say(ground: Ground) -> None:
+def a_step_is_what_its_entries_say(ground: StoreGround) -> None:
     """Begun, tried again, settled; what is not shown has no number of its own."""
     place, branch = Place("r", "", 1), Place("r", "2.0/", 1)
 
@@ -56,7 +56,7 @@ def a_step_is_what_its_entries_say(ground: Ground) -> None:
 
 
 @check("history")
-def a_fork_has_the_steps_before_it(ground: Ground) -> None:
+def a_fork_has_the_steps_before_it(ground: StoreGround) -> None:
     """With their branches, numbered behind what the new run has, and the name of the run that did them."""
 
     def write(tx: Transaction) -> int:
@@ -82,7 +82,7 @@ def a_fork_has_the_steps_before_it(ground: Ground) -> None:
 
 
 @check("history")
-def a_held_step_is_begun_by_its_owner_alone(ground: Ground) -> None:
+def a_held_step_is_begun_by_its_owner_alone(ground: StoreGround) -> None:
     """In one statement with the proof of the lease; a cancellation is told with it."""
     intent = BegunStep("one", "k", "[]", "sync", "c", 2.0)
     with ground.open() as store, enrolled(store) as owner:

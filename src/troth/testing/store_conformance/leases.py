@@ -15,7 +15,7 @@ from troth.runtime.store.records import Place
 from troth.testing.store_conformance.check import (
     PATIENCE,
     POINT,
-    Ground,
+    StoreGround,
     append,
     begin,
     check,
@@ -47,7 +47,7 @@ _HOLDER = """
 
 
 @check("leases")
-def one_of_many_claims_wins(ground: Ground) -> None:
+def one_of_many_claims_wins(ground: StoreGround) -> None:
     """All others are told who lives."""
     with ground.open() as first, ground.open() as second, ExitStack() as stack:
         owners = [(store, stack.enter_context(enrolled(store))) for store in (first, second) for _ in range(4)]
@@ -69,7 +69,7 @@ def one_of_many_claims_wins(ground: Ground) -> None:
 
 
 @check("leases")
-def a_dead_process_leaves_its_run_to_others(ground: Ground) -> None:
+def a_dead_process_leaves_its_run_to_others(ground: StoreGround) -> None:
     """It is seen to be dead, its run is interrupted, and whoever claims it has it."""
     with ground.open() as store, enrolled(store) as me, started(ground, _HOLDER) as process:
         assert process.stdout is not None
@@ -94,7 +94,7 @@ def a_dead_process_leaves_its_run_to_others(ground: Ground) -> None:
 
 
 @check("leases")
-def nothing_is_written_under_a_lost_lease(ground: Ground) -> None:
+def nothing_is_written_under_a_lost_lease(ground: StoreGround) -> None:
     """Whoever was taken for dead is refused, with all that the commit would have written."""
 
     def late(tx: Transaction) -> None:
@@ -127,7 +127,7 @@ def nothing_is_written_under_a_lost_lease(ground: Ground) -> None:
 
 
 @check("leases")
-def a_renewed_lease_refuses_its_old_token(ground: Ground) -> None:
+def a_renewed_lease_refuses_its_old_token(ground: StoreGround) -> None:
     """By its owner alone, also from another process that writes in turn; numbers go on without a gap."""
     with ground.open() as first, ground.open() as second, enrolled(first) as me, enrolled(second) as them:
         assert first.commit(POINT, claimed(first, me, "1")) is None
@@ -153,7 +153,7 @@ def a_renewed_lease_refuses_its_old_token(ground: Ground) -> None:
 
 
 @check("leases")
-def a_claim_waits_for_whoever_is_committing(ground: Ground) -> None:
+def a_claim_waits_for_whoever_is_committing(ground: StoreGround) -> None:
     """A commit that has proved its lease is kept before somebody else has the lease, or not at all."""
     with ground.open() as first, ground.open() as second, enrolled(first) as them, enrolled(second) as me:
         assert first.commit(POINT, claimed(first, them, "theirs")) is None

@@ -3,7 +3,7 @@
 import contextlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from operator import methodcaller
 from typing import Any
@@ -13,7 +13,7 @@ from troth.runtime.store.list_records import Page, changes_topic
 from troth.runtime.store.promise_records import DeliveryState, NewPromise, PromiseState, Settlement
 from troth.runtime.store.rows.sessions import KillRow, MemberRow, SessionRow
 from troth.runtime.store.sqlite.transaction import run_topic
-from troth.testing.store_conformance.check import PATIENCE, POINT, Ground, check, enrolled, in_threads, until
+from troth.testing.store_conformance.check import PATIENCE, POINT, StoreGround, check, enrolled, in_threads, until
 
 __all__: list[str] = []
 
@@ -42,7 +42,7 @@ def _write_runs(tx: Transaction) -> None:
 
 
 @check("lists")
-def pages_of_runs_have_each_run_once(ground: Ground) -> None:
+def pages_of_runs_have_each_run_once(ground: StoreGround) -> None:
     """By family, state, workflow, time, session and text, whatever the size of a page."""
     with ground.open() as store:
         store.commit(POINT, _write_runs)
@@ -75,7 +75,7 @@ def pages_of_runs_have_each_run_once(ground: Ground) -> None:
 
 
 @check("lists")
-def who_lives_tells_what_is_at_work(ground: Ground) -> None:
+def who_lives_tells_what_is_at_work(ground: StoreGround) -> None:
     """A run whose owner is gone is interrupted in lists and counts, and one that somebody holds is running."""
     with ground.open() as store:
         store.commit(POINT, _write_runs)
@@ -99,7 +99,7 @@ def who_lives_tells_what_is_at_work(ground: Ground) -> None:
 
 
 @check("lists")
-def runs_of_a_session_or_an_owner_are_listed(ground: Ground) -> None:
+def runs_of_a_session_or_an_owner_are_listed(ground: StoreGround) -> None:
     """Those that were begun in it, or by whoever it is through a server."""
 
     def write(tx: Transaction) -> None:
@@ -126,7 +126,7 @@ def runs_of_a_session_or_an_owner_are_listed(ground: Ground) -> None:
 
 
 @check("lists")
-def conversations_are_listed_by_their_last_run(ground: Ground) -> None:
+def conversations_are_listed_by_their_last_run(ground: StoreGround) -> None:
     """A conversation is known by its log: by whom, what was said first, and how its last run ended."""
 
     def say(name: str, kind: str, at: float, **payload: Any) -> None:
@@ -155,8 +155,49 @@ def conversations_are_listed_by_their_last_run(ground: Ground) -> None:
             assert _walk(store.lists.conversations, limit) == ["b", "a", "c"]
 
 
+_OPENED = ("opened", {"agent": "shop.Clerk"})
+_SAID, _RULE = ("message", {"role": "user", "text": "hello"}), ("message", {"role": "system", "text": "be brief"})
+_STARTED, _ENDED = ("run.started", {"run": "1"}), ("run.ended", {"run": "1", "outcome": "finished"})
+
+
 @check("lists")
-def sessions_are_listed_and_counted(ground: Ground) -> None:
+def entries_that_are_written_at_once_are_as_one_by_one(ground: StoreGround) -> None:
+    """Their numbers, the log, and what a list shows of the talk, whether it is new or goes on."""
+    pieces: list[list[list[tuple[str, object]]]] = [
+        [[_OPENED]],
+        [[_OPENED, _RULE, _SAID, ("note", [1]), _STARTED]],
+        [[_OPENED, _SAID, _STARTED, _ENDED]],
+        [[_OPENED], [_SAID, _STARTED], [_ENDED, _STARTED]],
+        [[_SAID, _OPENED]],
+        [[_OPENED, _SAID], [_OPENED, _STARTED]],
+    ]
+    with ground.open() as store:
+        for number, parts in enumerate(pieces):
+            whole, single = f"conversation/whole{number}", f"conversation/single{number}"
+            for at, part in enumerate(parts, 1):
+                first = store.commit(POINT, partial(_append_all, stream=whole, entries=part, at=float(at)))
+                for kind, payload in part:
+                    store.commit(POINT, partial(_append_all, stream=single, entries=[(kind, payload)], at=float(at)))
+                assert first == store.last_event(single) - len(part) + 1
+            logs = [
+                [(event.seq, event.kind, event.payload, event.at) for event in store.events(stream)]
+                for stream in (whole, single)
+            ]
+            assert logs[0] == logs[1]
+            items = {item.id: item for item in store.lists.conversations(limit=100)}
+            shown = [items.get(f"{name}{number}") for name in ("whole", "single")]
+            facts = [item and (item.agent, item.title, item.state, item.opened_at, item.changed_at) for item in shown]
+            assert facts[0] == facts[1]
+
+
+def _append_all(tx: Transaction, *, stream: str, entries: Sequence[tuple[str, object]], at: float) -> int:
+    if len(entries) == 1:
+        return tx.append_event(stream, *entries[0], at)
+    return tx.append_events(stream, entries, at)
+
+
+@check("lists")
+def sessions_are_listed_and_counted(ground: StoreGround) -> None:
     """By state, with who is there."""
 
     def write(tx: Transaction) -> None:
@@ -198,7 +239,7 @@ def sessions_are_listed_and_counted(ground: Ground) -> None:
 
 
 @check("lists")
-def promises_and_deliveries_are_listed(ground: Ground) -> None:
+def promises_and_deliveries_are_listed(ground: StoreGround) -> None:
     """Each from its promise to its fate; counts by state are those of the list."""
 
     def write(tx: Transaction) -> None:
@@ -228,8 +269,8 @@ def promises_and_deliveries_are_listed(ground: Ground) -> None:
         for limit in (1, 2, 9):
             assert _walk(store.lists.deliveries, limit) == ["j-watch-1", *delivered]
             assert _walk(store.lists.promises, limit) == [*("j", "p5", "p4", "p3", "p2", "p1", "p0")]
-            owed = _walk(store.lists.deliveries, limit, states=["due", "stored"])
-            assert owed == ["j-watch-1", "p4-done-1", "p3-done-1"]
+            pending = _walk(store.lists.deliveries, limit, states=["due", "stored"])
+            assert pending == ["j-watch-1", "p4-done-1", "p3-done-1"]
             assert _walk(store.lists.promises, limit, session="s1") == ["p4", "p1"]
             still = _walk(store.lists.promises, limit, states=["open"])
             assert still == ["j", "p5", "p0"]
@@ -248,7 +289,7 @@ def promises_and_deliveries_are_listed(ground: Ground) -> None:
 
 
 @check("lists")
-def every_change_is_told_once_and_in_order(ground: Ground) -> None:
+def every_change_is_told_once_and_in_order(ground: StoreGround) -> None:
     """To whoever goes on behind the last one that was told, whoever writes at the same time."""
     told: list[int] = []
     words: list[tuple[str, str]] = []
@@ -287,7 +328,7 @@ def every_change_is_told_once_and_in_order(ground: Ground) -> None:
 
 
 @check("lists")
-def a_change_rings(ground: Ground) -> None:
+def a_change_rings(ground: StoreGround) -> None:
     """Whoever listens to changes is told of one by another store, and of none that was rolled back."""
     with ground.open() as store, ground.open() as other:
         bell = Notifier()
@@ -309,7 +350,7 @@ def a_change_rings(ground: Ground) -> None:
 
 
 @check("lists")
-def what_was_written_is_found(ground: Ground) -> None:
+def what_was_written_is_found(ground: StoreGround) -> None:
     """By a part of an id, of a name or of what was said, without regard to case; `%` and `_` mean themselves."""
 
     def write(tx: Transaction) -> None:
@@ -331,6 +372,11 @@ def what_was_written_is_found(ground: Ground) -> None:
         assert found("0%") == [("run", "order_2")]
         assert found('"my"', kinds=["message"]) == [("message", "talk")]
         assert found("Jürgen", kinds=["message"]) == [("message", "talk")]
+        assert found("jürgen STAMPS", kinds=["message"]) == [("message", "talk")], "each word, in any order"
+        assert found("stamps nowhere") == []
+        assert found("ord ship") == [("run", "order-1")]
+        (hit,) = store.lists.search("LEFT ship")
+        assert hit.text == "E: no stamps left · ship it", "all words are shown, and errors as people read them"
         (hit,) = store.lists.search("stamps,", kinds=["message"])
         assert hit.text == 'where are "my" stamps, Jürgen?'
         page = store.lists.search("order", limit=1)

@@ -16,7 +16,7 @@ from troth.runtime.store.sqlite.transaction import run_topic
 from troth.testing.store_conformance.check import (
     PATIENCE,
     POINT,
-    Ground,
+    StoreGround,
     append,
     begin,
     check,
@@ -29,7 +29,7 @@ __all__: list[str] = []
 
 
 @check("news")
-def a_follower_sees_every_entry_once(ground: Ground) -> None:
+def a_follower_sees_every_entry_once(ground: StoreGround) -> None:
     """In order, also what another store writes, on a thread and on a loop."""
 
     async def follow(store: Store) -> list[Any]:
@@ -62,7 +62,7 @@ def a_follower_sees_every_entry_once(ground: Ground) -> None:
 
 
 @check("news")
-def whoever_waits_for_a_run_is_told(ground: Ground) -> None:
+def whoever_waits_for_a_run_is_told(ground: StoreGround) -> None:
     """Of a signal, of an end, of a lease given back; by a commit here and by one in another process."""
     body = """
         from troth.runtime.store import commit_point
@@ -92,7 +92,7 @@ def whoever_waits_for_a_run_is_told(ground: Ground) -> None:
 
 
 @check("news")
-def the_history_of_a_run_is_followed(ground: Ground) -> None:
+def the_history_of_a_run_is_followed(ground: StoreGround) -> None:
     """From a cursor on, to its end."""
 
     def work(store: Store) -> None:

@@ -5,8 +5,8 @@ from functools import partial
 from typing import Any
 
 from troth.runtime.store import RunState, Store, Transaction
-from troth.runtime.store.promise_records import DeliveryState, NewPromise, PromiseState, Settlement
-from troth.testing.store_conformance.check import POINT, Ground, check, in_threads
+from troth.runtime.store.promise_records import DeliveryAttempt, DeliveryState, NewPromise, PromiseState, Settlement
+from troth.testing.store_conformance.check import POINT, StoreGround, check, in_threads
 
 __all__: list[str] = []
 
@@ -16,7 +16,7 @@ def _promise(promise_id: str, subject: str, now: float = 1.0, **more: Any) -> Ne
 
 
 @check("promises")
-def a_promise_is_settled_once(ground: Ground) -> None:
+def a_promise_is_settled_once(ground: StoreGround) -> None:
     """Whoever tells of the end of its work; the delivery is there with it, and the counts agree."""
 
     def begin(tx: Transaction) -> None:
@@ -41,7 +41,7 @@ def a_promise_is_settled_once(ground: Ground) -> None:
 
 
 @check("promises")
-def the_first_end_of_a_run_settles_its_promise(ground: Ground) -> None:
+def the_first_end_of_a_run_settles_its_promise(ground: StoreGround) -> None:
     """Whoever writes it; a run that goes on after that has promised nothing more. A large result is kept whole."""
 
     def begin(tx: Transaction) -> None:
@@ -78,7 +78,7 @@ def the_first_end_of_a_run_settles_its_promise(ground: Ground) -> None:
 
 
 @check("promises")
-def a_delivery_is_leased_once(ground: Ground) -> None:
+def a_delivery_is_leased_once(ground: StoreGround) -> None:
     """Of many that are due, each goes to one of those who take them at the same time."""
 
     def write(tx: Transaction) -> None:
@@ -122,3 +122,56 @@ def a_delivery_is_leased_once(ground: Ground) -> None:
         assert sorted(expired) == sorted(f"p{number}" for number in range(12))
         assert store.promises.counts().is_balanced
         assert [incident.kind for incident in store.promises.incidents()].count("expired") == 11
+
+
+@check("promises")
+def each_attempt_is_kept(ground: StoreGround) -> None:
+    """When, through which channel, and what the receiver said: also of those that nobody settled; the last of many."""
+
+    def write(tx: Transaction) -> None:
+        tx.promises.add(_promise("p", "r"))
+        tx.promises.settle("task", "r", PromiseState.DONE, 1.0)
+
+    with ground.open() as store, ground.open() as second:
+        perform = partial(store.commit, POINT)
+
+        def lease(now: float, channel: str = "chat") -> None:
+            (record,) = perform(
+                lambda tx: tx.promises.lease(channel, "o", "t", now, until=now + 1, limit=9, due_before=now)
+            )
+            assert record.id == "p-done-1"
+
+        def settle(now: float, state: DeliveryState, **more: Any) -> None:
+            settlement = Settlement(state, **more)
+            assert perform(lambda tx: tx.promises.settle_attempt("p-done-1", "t", settlement, now)) is True
+
+        def attempts() -> list[DeliveryAttempt]:
+            (record,) = second.promises.deliveries_of("p")
+            return list(record.attempts)
+
+        perform(write)
+        assert attempts() == []
+        lease(2.0)
+        settle(3.0, DeliveryState.DUE, due_at=4.0, problem="503 busy\nline ☃")
+        lease(4.0)
+        assert perform(lambda tx: tx.promises.void_leases(50.0, lambda _: 0.0)) == 1
+        lease(51.0)
+        assert perform(lambda tx: tx.promises.give_back("p-done-1", "t", 52.0, due_at=52.0, is_unsent=True)) is True
+        lease(53.0)
+        settle(54.0, DeliveryState.DEAD, problem="x" * 5000)
+        first, lost, dead = attempts()
+        assert first == DeliveryAttempt(1, 3.0, "chat", "failed", "503 busy\nline ☃")
+        assert (lost.number, lost.at, lost.outcome) == (2, 50.0, "lost")
+        assert (dead.number, dead.outcome, dead.words[:2], len(dead.words)) == (3, "failed", "xx", 300)
+        assert perform(lambda tx: tx.promises.replay("p-done-1", "mail", 60.0)) is True
+        lease(61.0, "mail")
+        settle(62.0, DeliveryState.DELIVERED, receipt="m-1")
+        assert attempts() == [first, lost, dead, DeliveryAttempt(1, 62.0, "mail", "delivered", "m-1")]
+        assert perform(lambda tx: tx.promises.replay("p-done-1", None, 70.0)) is True
+        assert [attempt.outcome for attempt in attempts()] == ["failed", "lost", "failed", "delivered"]
+        for number in range(30):
+            lease(80.0 + number, "mail")
+            settle(80.0 + number, DeliveryState.DUE, due_at=80.0 + number, problem=f"no {number}")
+        assert [attempt.words for attempt in attempts()] == [f"no {number}" for number in range(10, 30)]
+        assert perform(lambda tx: tx.promises.acknowledge("p-done-1", 200.0, "by hand")) is True
+        assert attempts()[-1] == DeliveryAttempt(30, 200.0, "mail", "acknowledged", "by hand")

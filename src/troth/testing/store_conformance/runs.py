@@ -8,13 +8,13 @@ from troth.runtime.store import (
     RunState,
     Transaction,
 )
-from troth.testing.store_conformance.check import POINT, Ground, check
+from troth.testing.store_conformance.check import POINT, StoreGround, check
 
 __all__: list[str] = []
 
 
 @check("runs")
-def a_run_is_written_once(ground: Ground) -> None:
+def a_run_is_written_once(ground: StoreGround) -> None:
     """A second one of the same id leaves it as it is; what is read is what was written."""
     with ground.open() as store:
         add = methodcaller("add_run", "r", "d", '[1,"a"]', 2.5, label="l", code="c")
@@ -32,7 +32,7 @@ def a_run_is_written_once(ground: Ground) -> None:
 
 
 @check("runs")
-def a_run_ends_and_is_taken_up_again(ground: Ground) -> None:
+def a_run_ends_and_is_taken_up_again(ground: StoreGround) -> None:
     """Only from the end that somebody has looked at."""
     with ground.open() as store:
         store.commit(POINT, lambda tx: tx.add_run("r", "d", "[]", 1.0))
@@ -57,7 +57,7 @@ def a_run_ends_and_is_taken_up_again(ground: Ground) -> None:
 
 
 @check("runs")
-def runs_are_listed_newest_first(ground: Ground) -> None:
+def runs_are_listed_newest_first(ground: StoreGround) -> None:
     """By state, decision, label, parent, family and word, page by page."""
 
     def write(tx: Transaction) -> None:

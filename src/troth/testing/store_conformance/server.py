@@ -4,13 +4,13 @@ from functools import partial
 
 from troth.runtime.store import Store, Transaction
 from troth.runtime.store.rows.server import KeyRow, RequestRow
-from troth.testing.store_conformance.check import POINT, Ground, check, enrolled, in_threads
+from troth.testing.store_conformance.check import POINT, StoreGround, check, enrolled, in_threads
 
 __all__: list[str] = []
 
 
 @check("server")
-def keys_and_belongings_are_kept(ground: Ground) -> None:
+def keys_and_belongings_are_kept(ground: StoreGround) -> None:
     """A key until it is revoked, once; what somebody began belongs to the first who says so."""
     key = KeyRow("k1", "shop", "till", "digest", "read run", 1.0, None, None)
 
@@ -34,7 +34,7 @@ def keys_and_belongings_are_kept(ground: Ground) -> None:
 
 
 @check("server")
-def work_under_way_is_counted(ground: Ground) -> None:
+def work_under_way_is_counted(ground: StoreGround) -> None:
     """The runs and the turns of an owner that are not over."""
 
     def write(tx: Transaction) -> None:
@@ -56,7 +56,7 @@ def work_under_way_is_counted(ground: Ground) -> None:
 
 
 @check("server")
-def a_repeated_request_is_carried_out_once(ground: Ground) -> None:
+def a_repeated_request_is_carried_out_once(ground: StoreGround) -> None:
     """Of many that come at the same time with one key, one is the first; the others find it."""
 
     def begin(store: Store, base: str) -> str:
@@ -86,7 +86,7 @@ def a_repeated_request_is_carried_out_once(ground: Ground) -> None:
 
 
 @check("server")
-def the_process_of_an_owner_is_looked_up(ground: Ground) -> None:
+def the_process_of_an_owner_is_looked_up(ground: StoreGround) -> None:
     """Alive while it is enrolled, and not once it has retired."""
     with ground.open() as store:
         now = store.clock()

@@ -10,7 +10,7 @@ from troth.runtime.store import (
     Transaction,
 )
 from troth.runtime.store.rows.sessions import AskRow, FileRow, MemberRow, SessionRow
-from troth.testing.store_conformance.check import POINT, Ground, check, in_threads
+from troth.testing.store_conformance.check import POINT, StoreGround, check, in_threads
 
 __all__: list[str] = []
 
@@ -25,7 +25,7 @@ def _member(session_id: str, agent: str, **more: Any) -> MemberRow:
 
 
 @check("sessions")
-def members_come_and_act(ground: Ground) -> None:
+def members_come_and_act(ground: StoreGround) -> None:
     """What an act is judged on is read with it, and a rate is used up once by each of those who act at once."""
 
     def write(tx: Transaction) -> None:
@@ -60,7 +60,7 @@ def members_come_and_act(ground: Ground) -> None:
 
 
 @check("sessions")
-def the_audit_trail_has_no_gaps_and_no_forks(ground: Ground) -> None:
+def the_audit_trail_has_no_gaps_and_no_forks(ground: StoreGround) -> None:
     """Each entry follows the one before it, whichever store wrote that."""
 
     def add(store: Store, number: int) -> int:

@@ -10,13 +10,13 @@ from troth.runtime.store import (
     Transaction,
 )
 from troth.runtime.store.records import Place
-from troth.testing.store_conformance.check import POINT, Ground, check, in_threads
+from troth.testing.store_conformance.check import POINT, StoreGround, check, in_threads
 
 __all__: list[str] = []
 
 
 @check("signals")
-def a_signal_is_taken_once(ground: Ground) -> None:
+def a_signal_is_taken_once(ground: StoreGround) -> None:
     """The oldest first, by one of those who want it at the same time, and only if it was sent in time."""
 
     def send(tx: Transaction) -> None:
@@ -36,7 +36,7 @@ def a_signal_is_taken_once(ground: Ground) -> None:
 
 
 @check("signals")
-def who_waits_and_was_sent_something_is_known(ground: Ground) -> None:
+def who_waits_and_was_sent_something_is_known(ground: StoreGround) -> None:
     """A run that works is not, nor one whose signal is taken."""
 
     def send(tx: Transaction) -> None:
@@ -55,7 +55,7 @@ def who_waits_and_was_sent_something_is_known(ground: Ground) -> None:
 
 
 @check("signals")
-def a_key_makes_a_second_sending_harmless(ground: Ground) -> None:
+def a_key_makes_a_second_sending_harmless(ground: StoreGround) -> None:
     """For each run."""
 
     def send(store: Store, run_id: str) -> bool:
@@ -71,7 +71,7 @@ def a_key_makes_a_second_sending_harmless(ground: Ground) -> None:
 
 
 @check("signals")
-def an_open_wait_is_known(ground: Ground) -> None:
+def an_open_wait_is_known(ground: StoreGround) -> None:
     """Until when it can be answered, and whether it was."""
     place = Place("r", "", 1)
 

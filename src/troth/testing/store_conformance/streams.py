@@ -9,13 +9,13 @@ from troth.runtime.store import (
     Store,
     Transaction,
 )
-from troth.testing.store_conformance.check import PATIENCE, POINT, Ground, append, check, in_threads, started
+from troth.testing.store_conformance.check import PATIENCE, POINT, StoreGround, append, check, in_threads, started
 
 __all__: list[str] = []
 
 
 @check("streams")
-def numbers_have_no_gaps(ground: Ground) -> None:
+def numbers_have_no_gaps(ground: StoreGround) -> None:
     """Threads of two stores append to one stream, and some of their commits fail."""
 
     def append(store: Store, number: int) -> None:
@@ -42,7 +42,7 @@ def numbers_have_no_gaps(ground: Ground) -> None:
 
 
 @check("streams")
-def processes_append_to_one_stream(ground: Ground) -> None:
+def processes_append_to_one_stream(ground: StoreGround) -> None:
     """Each entry once, without a gap, with those of one process in their order."""
     body = """
         from troth.runtime.store import commit_point
@@ -68,7 +68,7 @@ def processes_append_to_one_stream(ground: Ground) -> None:
 
 
 @check("streams")
-def the_streams_written_to_last_come_first(ground: Ground) -> None:
+def the_streams_written_to_last_come_first(ground: StoreGround) -> None:
     """Of those whose names begin alike."""
     with ground.open() as store:
         for name in ("talk/a", "talk/b", "other", "talk/c", "talk/a", "talkative"):
@@ -78,7 +78,7 @@ def the_streams_written_to_last_come_first(ground: Ground) -> None:
 
 
 @check("streams")
-def a_stream_that_is_cut_off_keeps_its_numbers(ground: Ground) -> None:
+def a_stream_that_is_cut_off_keeps_its_numbers(ground: StoreGround) -> None:
     """What is left follows what is gone, also for whoever reads from the beginning."""
     with ground.open() as store, ground.open() as other:
         for number in range(6):
@@ -92,7 +92,7 @@ def a_stream_that_is_cut_off_keeps_its_numbers(ground: Ground) -> None:
 
 
 @check("streams")
-def entries_of_all_streams_are_told_in_order(ground: Ground) -> None:
+def entries_of_all_streams_are_told_in_order(ground: StoreGround) -> None:
     """Whoever goes on behind the last entry that was told misses none, whoever writes at the same time."""
     entries: list[tuple[str, int]] = []
 

@@ -25,7 +25,7 @@ def committing(monkeypatch):
         return wrapper
 
     for name in ("_alone", "_locked"):
-        monkeypatch.setattr(writer.Writer, name, noted(getattr(writer.Writer, name)))
+        monkeypatch.setattr(writer.SqliteWriter, name, noted(getattr(writer.SqliteWriter, name)))
     return seen
 
 

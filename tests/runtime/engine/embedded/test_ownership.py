@@ -273,7 +273,7 @@ def test_waiting_for_a_result_with_a_limit(path):
 
     with EmbeddedEngine(path) as engine:
         handle = engine.start(waits, run_id="r")
-        with pytest.raises(ResultTimeoutError, match="It goes on"):
+        with pytest.raises(ResultTimeoutError, match="It is still running"):
             handle.result(0.05)
         with pytest.raises(ResultTimeoutError):
             asyncio.run(handle.aresult(0.05))

@@ -48,7 +48,7 @@ ON_A_FULL_DISK = """
 
 @pytest.mark.parametrize("verb", ["run", "start"])
 def test_a_disk_that_is_full_is_told(tmp_path, verb):
-    """Whoever waits gets the store's error at once, no step is tried again and again, and later the run goes on."""
+    """Whoever waits gets the store's error at once, no step is tried again and again, and later the run continues."""
     command = [sys.executable, "-c", textwrap.dedent(ON_A_FULL_DISK), str(tmp_path / "troth.db"), verb]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr

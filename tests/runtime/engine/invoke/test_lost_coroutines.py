@@ -7,6 +7,7 @@ import gc
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
@@ -39,6 +40,16 @@ def dropped_in_a_cycle_after_a_collection():
     cycle.append(cycle)
     gc.collect(0)  # as Python does by itself in a longer step: the cycle is not young any more
     del cycle
+
+
+OLDER = []
+
+
+def dropped_in_a_cycle_while_older_objects_die():
+    OLDER.clear()  # the collector takes them off its count of young objects
+    cycle = [send()]
+    cycle.append(cycle)
+    time.sleep(0.001)
 
 
 def dropped_under_a_broad_except():
@@ -94,6 +105,7 @@ LOSING = [
     dropped,
     dropped_in_a_cycle,
     dropped_in_a_cycle_after_a_collection,
+    dropped_in_a_cycle_while_older_objects_die,
     dropped_under_a_broad_except,
     dropped_in_a_thread_of_ours,
     forgotten_await,
@@ -102,6 +114,7 @@ LOSING = [
 
 
 def decide(name):
+    OLDER.extend([] for _ in range(50))
     step = next(one for one in [*LOSING, a_dropped_task, awaited, closed, kept_for_later] if one.__name__ == name)
     return (yield Step(name, step))
 

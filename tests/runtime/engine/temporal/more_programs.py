@@ -54,6 +54,48 @@ def waits_for_child(path, child_id):
     return (yield Join(child_id))
 
 
+def letters(count):
+    return "x" * count
+
+
+def handed_on(text):
+    return text
+
+
+def passes_on(path, count, times):
+    """A large value goes from step to step."""
+    text = yield Step("letters", letters, count)
+    for number in range(times):
+        text = yield Step(f"hand on {number}", handed_on, text)
+        yield Step("note", note, path, str(number))
+    return len(text)
+
+
+def complain(count):
+    raise ValueError("x" * count)
+
+
+def step_complains(path, count):
+    yield Step("complain", complain, count)
+
+
+def run_complains(path, count):
+    yield Step("note", note, path, "begun")
+    complain(count)
+
+
+def note_large(count):
+    current_step().append("large", "entry", "x" * count)
+
+
+def step_appends(path, count):
+    yield Step("append", note_large, count)
+
+
+def run_appends(path, count):
+    yield Append("large", "entry", "x" * count)
+
+
 def long_loop(path, count):
     """Many steps: none of them is a function that can be imported."""
     total = 0
@@ -162,4 +204,9 @@ DECISIONS = [
     not_twice,
     steps_slowly,
     undoes,
+    passes_on,
+    step_complains,
+    run_complains,
+    step_appends,
+    run_appends,
 ]

@@ -14,6 +14,7 @@ from temporalio.client import Client
 
 from troth.runtime.engine import NondeterministicError, RunCancelledError, RunFailedError
 from troth.runtime.engine.commands import Govern, Step
+from troth.runtime.engine.temporal import workflow
 from troth.runtime.engine.temporal.engine import TemporalEngine
 from troth.runtime.engine.temporal.limits import MAX_TEXT, NotOnTemporalError
 from troth.runtime.store import NotJsonError, RunState, StepState, open_store
@@ -217,8 +218,38 @@ def test_what_is_too_large_is_told_before_the_server_does(engine, path, count):
             engine.signal(path, "word", "x" * count)
 
 
+def test_a_large_value_is_handed_on_from_step_to_step(engine, path):
+    """It is in the arguments and in the answers; a run that goes on in a new workflow for it gets on in each of them."""
+    count = MAX_TEXT - 100
+    assert engine.run(programs.passes_on, path, count, 6, run_id=path) == count
+    assert names(path) == [str(number) for number in range(6)]
+
+
+@pytest.mark.parametrize(
+    ("program", "error", "words"),
+    [
+        pytest.param(programs.step_complains, RunFailedError, "more letters do not travel", id="an error of a step"),
+        pytest.param(programs.run_complains, RunFailedError, "more letters do not travel", id="an error of the run"),
+        pytest.param(programs.step_appends, RunFailedError, "travel through Temporal", id="what a step appended"),
+        pytest.param(programs.run_appends, NotJsonError, "travel through Temporal", id="what the run appended"),
+    ],
+)
+def test_what_is_too_large_for_a_message_is_told(engine, path, program, error, words):
+    """Nothing that the server refuses is tried forever: an error is told without its rest, the others are refused."""
+    with pytest.raises(error) as told:
+        engine.start(program, path, 3_000_000, run_id=path).result(PATIENCE)
+    assert words in str(told.value)
+
+
+def test_a_record_that_is_too_large_to_go_on_with_is_told(engine, path, monkeypatch):
+    """The server would end its workflow without a word to whoever waits."""
+    monkeypatch.setattr(workflow, "MAX_RECORD", 1_000_000)
+    with pytest.raises(NotOnTemporalError, match="fifty megabytes"):
+        engine.start(programs.passes_on, path, MAX_TEXT - 100, 6, run_id=path).result(PATIENCE)
+
+
 def test_what_another_engine_sent_may_be_too_large(engine, store, path):
-    """Whoever waits for the run is told, and nothing is tried for ever."""
+    """Whoever waits for the run is told, and nothing is tried forever."""
     handle = engine.start(programs.slow_child, path, run_id=path)
     until(lambda: engine.find(path).state is RunState.WAITING, "it waits")
     from troth.runtime.engine import EmbeddedEngine

@@ -12,6 +12,8 @@ class Proxy:
         self._target = str(server.folder / ".s.PGSQL.5432")
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._how = None
+        self._flows = threading.Event()
+        self._flows.set()
         self._pairs = []
         self._lock = threading.Lock()
         threading.Thread(target=self._accept, daemon=True).start()
@@ -24,6 +26,16 @@ class Proxy:
         """At the next thing that a connection for commits sends: `before` the server hears of it, or `after` it has done it."""
         with self._lock:
             self._how = how
+
+    def freeze(self):
+        """Let nothing through any more, in either direction, and end nothing: neither side hears that the other is gone."""
+        self._flows.clear()
+
+    def drop(self):
+        """End every connection that there is. What was frozen on its way never arrives."""
+        pairs, self._pairs = self._pairs, []
+        _close(*pairs)
+        self._flows.set()
 
     def _accept(self):
         with contextlib.suppress(OSError):
@@ -41,6 +53,7 @@ class Proxy:
         commits = False
         with contextlib.suppress(OSError):
             while data := client.recv(65536):
+                self._flows.wait()
                 commits = commits or b"UPDATE writers" in data
                 with self._lock:
                     how, self._how = (self._how, None) if commits else (None, self._how)
@@ -61,7 +74,9 @@ class Proxy:
                     return
                 if server.recv(1, socket.MSG_PEEK) == b"" or is_muted.is_set():
                     break
-                client.sendall(server.recv(65536))
+                data = server.recv(65536)
+                self._flows.wait()
+                client.sendall(data)
         if not is_muted.is_set():
             _close(client, server)
 

@@ -130,6 +130,46 @@ def test_a_server_that_stays_away(own_server):
         assert said(store) == ["before", "after"]
 
 
+def test_a_store_is_opened_while_sessions_are_ended(address, monkeypatch):
+    """Somebody who is let in and then cut off tries again; a wrong address is told at once."""
+    times = iter([True, True])
+    prepare = PostgresStore._prepare_over
+
+    def cut_off(store, connection):
+        if next(times, False):
+            with psycopg.connect(parse(address).conninfo, autocommit=True) as other:
+                other.execute("SELECT pg_terminate_backend(%s, 10000)", (connection.info.backend_pid,))
+        prepare(store, connection)
+
+    monkeypatch.setattr(PostgresStore, "_prepare_over", cut_off)
+    with open_store(address) as store:
+        assert store.commit(POINT, append("a")) == 1
+        assert next(times, None) is None
+    with pytest.raises(StoreError, match="could not be opened"):
+        open_store("postgresql://troth@/postgres?host=/nowhere")
+
+
+def test_a_store_is_opened_while_the_server_starts(own_server):
+    """It goes through what it had not written before it crashed, and lets nobody in: that is waited for."""
+    address = own_server.address()
+    with open_store(address) as store:
+        store.commit(POINT, append("before"))
+    own_server.stop("immediate")
+    starting = threading.Thread(target=own_server.start)
+    starting.start()
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            with open_store(address) as store:
+                assert said(store) == ["before"]
+            break
+        except StoreError as error:
+            is_away = any(word in str(error) for word in ("No such file or directory", "Connection refused"))
+            if not is_away or time.monotonic() >= deadline:
+                raise
+    starting.join(60)
+
+
 def test_a_deadlock_is_nobodys_error(address):
     """Two commits that wait for each other: one is done again."""
     with open_store(address) as one, open_store(address) as two:
@@ -201,6 +241,18 @@ def test_what_cannot_be_kept_is_refused(address):
             store.commit(POINT, lambda tx: (append("a")(tx), tx.add_run("r", "d", "[]", 1.0, label="a\0b")))
         store.commit(POINT, append("nul \0 in JSON"))
         assert said(store) == ["nul \0 in JSON"]
+
+
+def test_what_a_person_says_may_have_a_nul(address, tmp_path):
+    """It is kept as it is; only the title that it gives the conversation in lists has another character there."""
+    for place in (address, tmp_path / "talk.db"):
+        with open_store(place) as store:
+            for kind, payload in (("opened", {"agent": "a"}), ("message", {"role": "user", "text": "a\0b"})):
+                store.commit(
+                    POINT, lambda tx, kind=kind, said=payload: tx.append_event("conversation/c", kind, said, 1.0)
+                )
+            assert store.events("conversation/c")[1].payload["text"] == "a\0b"
+            assert [talk.title for talk in store.lists.conversations()] == ["a\ufffdb"]
 
 
 def test_the_clock_is_that_of_the_database(address, monkeypatch):

@@ -149,13 +149,15 @@ ONCE = [(1, "run begun", None), (2, "begun", "first"), (3, "done", "first"), (4,
 def count_statements(store):
     """The statements that the store's connection for commits sends from here on."""
     link, sent = store._writer._open(), []
-    execute = link.execute
 
-    def counting(statement, values=()):
-        sent.append(statement)
-        return execute(statement, values)
+    def count(execute):
+        def counting(statement, values=()):
+            sent.append(statement)
+            return execute(statement, values)
 
-    link.execute = counting
+        return counting
+
+    link.execute, link._prepared.execute = count(link.execute), count(link._prepared.execute)
     return sent
 
 

@@ -1,18 +1,24 @@
 """The tables in PostgreSQL: made once, by whoever comes first, and the same as those of the file."""
 
+import ast
 import contextlib
+import re
 import sqlite3
 import threading
+import time
+from pathlib import Path
 
 import psycopg
 import pytest
 from psycopg import sql
 
 from troth.errors import MisuseError
+from troth.runtime.engine import EmbeddedEngine, Step, Wait
 from troth.runtime.store import (
     NewerStoreError,
     NotAStoreError,
     ReadOnlyStoreError,
+    RunState,
     SqliteStore,
     commit_point,
     open_store,
@@ -151,6 +157,24 @@ def test_a_store_of_the_version_before_is_counted(address):
         assert store.lists.changes().items == []
 
 
+def test_a_store_of_version_3_keeps_what_a_receiver_said_last(address):
+    """What it said before was not kept; from now on each attempt is."""
+    name = parse(address).schema
+    with contextlib.closing(connect(parse(address))) as connection:
+        schema.migrate(connection, name, schema.MIGRATIONS[:3])
+        connection.execute(
+            "INSERT INTO promises (number, id, session, work, subject, title, channel, created_at, is_open) "
+            "VALUES (1, 'p', 's', 'task', 'r', 'title', 'chat', 1.0, 0)"
+        )
+        connection.execute(
+            "INSERT INTO deliveries (state, session, promise, kind, seq, created_at, updated_at, outcome, channel, "
+            "attempt, problem, finished_at) VALUES ('dead', 's', 1, 'done', 1, 1.0, 2.0, 'done', 'chat', 3, '410', 2.0)"
+        )
+    with open_store(address) as store:
+        (record,) = store.promises.deliveries_of("p")
+        assert (record.attempt, record.problem, record.attempts) == (3, "410", ())
+
+
 def test_what_is_not_ours_is_not_touched(address):
     """A schema with tables of another program, and one that a newer Troth has written."""
     name = parse(address).schema
@@ -207,16 +231,88 @@ def test_settings_that_make_no_sense(postgres_server, more, says):
         open_store(postgres_server.address(**{"schema": "t_x", **more}))
 
 
-def test_jobs_are_refused(address, tmp_path, monkeypatch):
-    """A worker on another machine would take them for lost."""
-    from troth.runtime import Runtime, bind
+SQL = re.compile(
+    r"\s*(SELECT|INSERT|UPDATE|DELETE|COPY|LISTEN|SET|BEGIN|WITH|CREATE|ALTER|DROP|LOCK|TRUNCATE)\s", re.ASCII
+)
+OF_THE_FILE = {  # that is moved
+    "SELECT resource FROM leases",
+    "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY 1",
+    "SELECT ",  # columns, from a table of the file
+}
 
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    with Runtime(address) as runtime, bind("ann"), pytest.raises(MisuseError, match="process of one machine"):
-        runtime.jobs.start("true")
+
+def test_every_statement_stands_in_one_place():
+    """By name, in `statements`; but for what makes the tables, and what reads the file that is moved."""
+    folder = Path(schema.__file__).parent
+    migrations = [statement for version in schema.MIGRATIONS for statement in version]
+    texts = [
+        (file.relative_to(folder).as_posix(), node.value)
+        for file in folder.rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and SQL.match(node.value)
+    ]
+    assert {"statements.py", "schema.py", "move.py"} <= {file for file, _ in texts}
+    elsewhere = [
+        (file, text)
+        for file, text in texts
+        if file != "statements.py"
+        and not (file == "schema.py" and any(whole in text or text.strip() in whole for whole in migrations))
+        and not (file == "move.py" and text in OF_THE_FILE)
+        and (file, text) != ("pooler.py", r"CREATE TABLE (\w+)")
+    ]
+    assert not elsewhere
 
 
 def test_other_kinds_of_address():
     """There are two kinds of stores."""
     with pytest.raises(MisuseError, match="no store of the kind 'mysql'"):
         open_store("mysql://x/y")
+
+
+CHARGED = []
+
+
+def charge(order):
+    CHARGED.append(order)
+    return f"charged {order}"
+
+
+def fulfil(order):
+    paid = yield Step("charge", charge, order)
+    agreed = yield Wait("agreed")
+    return [paid, agreed, (yield Step("ship", str, order))]
+
+
+@pytest.fixture(scope="module")
+def begun(postgres_server):
+    """A store of today with two runs that wait."""
+    address = postgres_server.address()
+    with open_store(address) as store, EmbeddedEngine(store, decisions=[fulfil]) as engine:
+        for run_id in ("waits", "died"):
+            engine.start(fulfil, run_id, run_id=run_id)
+        deadline = time.monotonic() + 60
+        while {run.state for run in engine.list()} != {RunState.WAITING}:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+    return parse(address).schema
+
+
+@pytest.mark.parametrize("version", range(1, schema.VERSION))
+def test_the_runs_of_an_older_version_go_on(begun, address, version):
+    """One that waits, and one whose worker died in a step: only what was in flight is done again."""
+    name = parse(address).schema
+    with contextlib.closing(connect(parse(address))) as connection:
+        schema.migrate(connection, name, schema.MIGRATIONS[:version])
+        assert schema.version_of(connection, name) == version
+        for table in ("runs", "history"):
+            columns = ", ".join(column for of, column, *_ in columns_of(address) if of == table)
+            connection.execute(f"INSERT INTO {table} ({columns}) SELECT {columns} FROM {begun}.{table}")
+        connection.execute("DELETE FROM history WHERE run_id = 'died' AND what <> 'run begun' AND seq > 2")
+        connection.execute("UPDATE runs SET state = 'running', waiting_for = NULL, wake_at = NULL WHERE id = 'died'")
+    CHARGED.clear()
+    with EmbeddedEngine(address, decisions=[fulfil]) as engine:
+        for run_id in ("waits", "died"):
+            engine.signal(run_id, "agreed", True)
+            assert engine.result(run_id, 60) == [f"charged {run_id}", True, run_id]
+            assert [step.name for step in engine.steps(run_id)] == ["charge", "agreed", "ship"]
+    assert CHARGED == ["died"]

@@ -9,9 +9,11 @@ import time
 from collections import Counter
 
 import pytest
+from tests.runtime.store.postgres.proxy import Proxy
 
-from troth.runtime.engine import EmbeddedEngine, Step
+from troth.runtime.engine import EmbeddedEngine, Step, Wait
 from troth.runtime.store import RunState, open_store
+from troth.runtime.store.postgres.address import parse
 
 WORKER = """
 import os, signal, sys, time
@@ -112,6 +114,39 @@ def test_another_worker_goes_on(address, tmp_path, other, death):
     assert effects(tmp_path) == Counter({"r:1:book": 1, "r:2:pay": 1, "here:pay": 1, "here:send": 1})
 
 
+WAITING = """
+import sys, time
+from troth.runtime.engine import EmbeddedEngine, Wait
+from troth.runtime.store import identity
+identity._machine = lambda: "another machine"
+def patient():
+    return (yield Wait("go"))
+engine = EmbeddedEngine(sys.argv[1], decisions=[patient])
+engine.start(patient, run_id="r")
+while engine.find("r").state != "waiting":
+    time.sleep(0.01)
+print("it waits", flush=True)
+time.sleep(600)
+"""
+
+
+def test_whoever_wants_the_result_of_a_run_that_waits_goes_on_with_it(address):
+    """Also an engine that looks after nothing by itself, as a runtime's does: the worker that had the run is dead."""
+
+    def patient():
+        return (yield Wait("go"))
+
+    with subprocess.Popen([sys.executable, "-c", WAITING, address], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout.readline() == "it waits\n"
+        finally:
+            process.kill()
+        with EmbeddedEngine(address, recover=False) as engine:
+            engine.register(patient, "patient")
+            engine.signal("r", "go", 7)
+            assert engine.result("r", 60) == 7
+
+
 def test_nobody_takes_over_from_the_living(address, tmp_path, other):
     """A step that takes longer than a lifetime is no death: heartbeats go on beside it."""
     with worker(address, tmp_path) as process, other() as engine:
@@ -153,6 +188,24 @@ def test_stopped_in_the_middle_of_a_commit(address, tmp_path, other, place):
     assert max(effects(tmp_path).values()) == 1
     done = Counter(name.rpartition(":")[2] for name in effects(tmp_path).elements())
     assert sum(done.values()) <= 4, "more than the step in flight was done twice"
+
+
+def test_half_open_connections(address, postgres_server, tmp_path, other):
+    """A worker that hears nothing, and is not told so, is taken for dead; what it sends later is refused."""
+    schema, options = parse(address).schema, "heartbeat=0.3&lifetime=1.5&sslmode=disable"
+    with contextlib.closing(Proxy(postgres_server)) as proxy:
+        through = f"postgresql://troth@127.0.0.1:{proxy.port}/postgres?schema={schema}&{options}"
+        with worker(through, tmp_path) as process:
+            assert process.stdout.readline() == "in the step\n"
+            proxy.freeze()
+            with other() as engine:
+                assert engine.result("r", 60) == ["book", "pay here", "send here"]
+                record = engine.steps("r")
+                (tmp_path / "go").touch()
+                proxy.drop()
+                assert process.stdout.readline() == "lost\n"
+                assert engine.steps("r") == record
+    assert effects(tmp_path) == Counter({"r:1:book": 1, "r:2:pay": 1, "here:pay": 1, "here:send": 1})
 
 
 def test_a_clock_that_is_an_hour_off(address, tmp_path, other):

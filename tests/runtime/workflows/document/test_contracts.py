@@ -4,14 +4,14 @@ import pytest
 
 from troth.runtime.workflows.document.contracts import read_contract
 from troth.runtime.workflows.document.durations import parse_duration, show_duration
-from troth.runtime.workflows.document.nodes import Mark, node_of
+from troth.runtime.workflows.document.nodes import SourceMark, node_of
 from troth.runtime.workflows.document.problems import Problems
 from troth.runtime.workflows.execute.failures import WrongInputsError, check_inputs
 
 
 def contract(document):
     problems = Problems()
-    found = read_contract(node_of(document, Mark("f")), problems)
+    found = read_contract(node_of(document, SourceMark("f")), problems)
     assert not problems.found
     return found
 

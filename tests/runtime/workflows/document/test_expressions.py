@@ -6,10 +6,10 @@ from hypothesis import given, settings
 
 from troth.errors import MisuseError
 from troth.runtime.workflows.document.expressions import ConditionError, Expression, parse_expression
-from troth.runtime.workflows.document.nodes import Mark
+from troth.runtime.workflows.document.nodes import SourceMark
 from troth.runtime.workflows.document.problems import Unreadable
 
-HERE = Mark("f", 1, 1)
+HERE = SourceMark("f", 1, 1)
 STATE = {
     "inputs": {"amount": 12, "tags": ["a", "b"], "name": "Ann", "none": None},
     "steps": {"classify": {"kind": "bug", "score": 0.5, "odd key": 1}},
@@ -98,12 +98,12 @@ def test_a_condition_without_an_answer(text, says):
 
 def test_the_same_condition_spaced_otherwise_is_the_same():
     """Comparing two workflows does not see the spaces."""
-    assert parse_expression("inputs.a==1", HERE) == parse_expression("inputs.a  ==  1", Mark("g", 7, 3))
+    assert parse_expression("inputs.a==1", HERE) == parse_expression("inputs.a  ==  1", SourceMark("g", 7, 3))
 
 
 def test_the_places_of_its_paths():
     """An unknown name in the middle of a condition is shown where it stands."""
-    paths = list(parse_expression("inputs.a == 1 and steps.b.c > 2", Mark("f", 3, 10)).paths())
+    paths = list(parse_expression("inputs.a == 1 and steps.b.c > 2", SourceMark("f", 3, 10)).paths())
     assert [(str(path), mark.column) for path, mark in paths] == [("inputs.a", 10), ("steps.b.c", 28)]
 
 

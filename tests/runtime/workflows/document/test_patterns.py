@@ -6,7 +6,7 @@ import pytest
 
 from troth.cli import app
 from troth.runtime.workflows.document.contracts import Contract, read_contract
-from troth.runtime.workflows.document.nodes import Mark, node_of
+from troth.runtime.workflows.document.nodes import SourceMark, node_of
 from troth.runtime.workflows.document.patterns import matcher_of
 from troth.runtime.workflows.document.problems import Problems
 
@@ -39,7 +39,7 @@ def test_patterns_mean_what_they_mean_in_python(pattern, text):
 def test_what_is_refused_when_it_is_read(pattern, why):
     """With its place and the reason."""
     problems = Problems()
-    read_contract(node_of({"type": "string", "pattern": pattern}, Mark("f")), problems)
+    read_contract(node_of({"type": "string", "pattern": pattern}, SourceMark("f")), problems)
     (problem,) = problems.found
     assert why in problem.what
 

@@ -27,13 +27,15 @@ TABLES = {
 def test_every_key_is_told(name):
     """As a row of a table, with its meaning."""
     for field in TABLES[name]:
-        assert f"| `{field.name}`{' (required)' if field.required else ''} | {field.says} |" in PAGE
+        row = f"| `{field.name}`{' (required)' if field.required else ''} | {field.says} |"
+        assert row in PAGE, f"docs/reference/workflow-yaml.md lacks this row: {row}"
 
 
 def test_every_kind_type_and_function_is_told():
     """Kinds by heading, types and functions by name."""
     for kind in kinds().values():
-        assert f"### `{kind.name}`\n\nA step that {kind.says}.\n" in PAGE
+        section = f"### `{kind.name}`\n\nA step that {kind.says}.\n"
+        assert section in PAGE, f"docs/reference/workflow-yaml.md lacks a section that begins:\n{section}"
     assert all(f"`{name}`" in PAGE for name in (*TYPES, *FUNCTIONS))
 
 

@@ -86,7 +86,7 @@ def everything(written):
 def test_the_example_has_every_kind(everything):
     """So that what is shown of it is shown of all."""
     spec = load_workflow(everything, REGISTRY).spec
-    assert {one.kind for one in spec.all_steps()} == set(kinds())
+    assert {one.kind for one in spec.all_steps()} == set(kinds()), "add a step of the new kind to EVERY_KIND"
 
 
 def test_a_spec_written_down_is_read_back_equal(everything):
@@ -169,9 +169,10 @@ def test_two_lambdas_are_two_functions():
 
 
 def test_the_published_schema_is_the_one_the_loader_reads_by():
-    """`python -m troth.runtime.workflows.document.json_schema` writes it anew."""
+    """`python -m troth.runtime.workflows.document.json_schema` writes it again."""
     assert FILE == "workflow-v1.json"
-    assert json.loads(published()) == json.loads(json.dumps(workflow_schema()))
+    is_same = json.loads(published()) == json.loads(json.dumps(workflow_schema()))
+    assert is_same, "run `python -m troth.runtime.workflows.document.json_schema`, and read the diff"
     jsonschema.Draft202012Validator.check_schema(workflow_schema())
 
 

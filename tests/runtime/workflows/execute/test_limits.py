@@ -112,7 +112,7 @@ def test_steps_that_use_no_tokens_go_on(runtime):
 
 
 def test_an_agent_is_stopped_between_its_turns(tmp_path):
-    """A long talk inside one step cannot go on for ever; with a larger budget the same talk goes on."""
+    """A long talk inside one step cannot go on forever; with a larger budget the same talk goes on."""
     model = ScriptedModel(*[call("look", id=str(n)) for n in range(5)], "done", usage=Usage(30, 20))
 
     def look() -> str:

@@ -266,6 +266,6 @@ def test_the_same_code_is_not_told(runtime):
 
 
 def test_an_unknown_run(runtime):
-    """Refused at once, not followed for ever."""
+    """Refused at once, not followed forever."""
     with pytest.raises(UnknownRunError):
         next(runtime.events("nothing"))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from troth.runtime.engine.commands import Decision
-from troth.runtime.engine.decisions import Decisions
+from troth.runtime.engine.decisions import DecisionRegistry
 from troth.runtime.engine.embedded.ownership import Ownership, new_token
 from troth.runtime.engine.errors import RunMismatchError
 from troth.runtime.engine.recorded_runs import unknown_run
@@ -76,7 +76,7 @@ class Claim:
 class Claims:
     """Makes claims for one engine."""
 
-    def __init__(self, store: Store, ownership: Ownership, decisions: Decisions) -> None:
+    def __init__(self, store: Store, ownership: Ownership, decisions: DecisionRegistry) -> None:
         self._store = store
         self._ownership = ownership
         self._decisions = decisions
@@ -94,6 +94,7 @@ class Claims:
         `promise` is written in the same commit; the run has to be new then.
         """
         name = self._decisions.name_of(decision)
+        self._decisions.check_arguments(name, args)
         run_id = run_id or f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(self._store.clock()))}-{os.urandom(4).hex()}"
         text, arguments = keep_well(list(args), f"arguments of run {run_id!r}")
         owner, token = self._ownership.owner(), new_token()

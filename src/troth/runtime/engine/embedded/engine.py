@@ -11,7 +11,7 @@ import os
 import random
 import threading
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -25,7 +25,7 @@ from troth.runtime.engine.commit_points import (
     RUN_START,
     SIGNAL_SEND,
 )
-from troth.runtime.engine.decisions import Decisions
+from troth.runtime.engine.decisions import DecisionRegistry
 from troth.runtime.engine.embedded.claims import Claim, Claims
 from troth.runtime.engine.embedded.lease_driver import LeaseDriver
 from troth.runtime.engine.embedded.ownership import Ownership
@@ -89,7 +89,7 @@ class EmbeddedEngine(RecordedRuns):
         max_result: int | None = MAX_RESULT,
         chance: random.Random | None = None,
     ) -> None:
-        self._decisions = Decisions(decisions)
+        self._decisions = DecisionRegistry(decisions)
         if not is_store(store):
             check_path("store", store)
         self._owns_store = isinstance(store, str | os.PathLike)
@@ -124,6 +124,10 @@ class EmbeddedEngine(RecordedRuns):
         """Make a decision known, so that its runs can go on after a restart."""
         return self._decisions.register(decision, name)
 
+    def decisions(self) -> Sequence[str]:
+        """The names of the decisions that it knows."""
+        return self._decisions.names
+
     # Carrying out
 
     def run(
@@ -137,6 +141,10 @@ class EmbeddedEngine(RecordedRuns):
         """
         self._supervisor.open()
         return self._carry_out(RUN_START, self._claims.to_open(decision, args, run_id, label))
+
+    def commits_to(self, store: object) -> bool:
+        """Whether that is the store it commits to."""
+        return store is self.store
 
     def run_short(
         self, begin_point: CommitPoint, decision: Decision | str, /, *args: object, run_id: str | None = None

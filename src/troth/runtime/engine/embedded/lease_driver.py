@@ -13,7 +13,7 @@ from typing import Any
 
 from troth.errors import MisuseError
 from troth.runtime.engine.clock import SteadyClock, last_moment
-from troth.runtime.engine.decisions import Decisions
+from troth.runtime.engine.decisions import DecisionRegistry
 from troth.runtime.engine.embedded.active_run import ActiveRun
 from troth.runtime.engine.embedded.claims import Claim, Claimed
 from troth.runtime.engine.embedded.drivers import adrive, drive
@@ -51,7 +51,7 @@ class LeaseDriver:
         workers: WorkerPool,
         lookout: ReadPool,
         ownership: Ownership,
-        decisions: Decisions,
+        decisions: DecisionRegistry,
         chance: random.Random,
         launch: Callable[[str], None],
     ) -> None:

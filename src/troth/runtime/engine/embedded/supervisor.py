@@ -1,4 +1,26 @@
-"""Tend runs that nobody waits for: those that were started, and those whose owner died or let go."""
+"""Supervise runs that nobody waits for: those that were started, and those whose owner died or let go.
+
+Four times a second the supervisor does what one engine does by itself: it beats for its owner, passes cancellations
+that other processes wrote down to the runs that are driven here, and looks for orphans.
+
+An orphan is a run that is not over and whose lease nobody holds who lives; the store knows who lives. Every engine
+sees the same orphans, and nothing is agreed between them: each that knows the decision tries to take the lease in a
+commit, one of them gets it, and the others find that out from the answer. Such a run is driven on the engine's own
+loop, in the background.
+
+Not every orphan is taken up.
+
+- A run that failed here in a way that would repeat (a decision that is not registered, a damaged record, an error of
+  the engine) is refused until somebody asks for it, and whoever waits for its result is told why. After an error of
+  the store it is refused for half a minute only, because a disk may recover.
+- A run whose foreground driver ended with an error or was cancelled is left alone until somebody asks for it or
+  cancels it: to cancel the task that awaits `arun` would mean little if the run went on by itself a moment later.
+- A lease that is lost while the run is driven means that another process took the run for dead. The commit that found
+  out has written nothing, so there is nothing to clean up.
+
+A claim is made before the task that drives it begins. A task that is cancelled before its first step never runs, not
+even its `finally`, so the loop is told how to give such a claim back.
+"""
 
 import logging
 import math
@@ -7,9 +29,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from troth.errors import InternalError, MisuseError, RunError
+from troth.runtime.engine.background_loop import BackgroundLoop
 from troth.runtime.engine.commit_points import RUN_CLAIM
-from troth.runtime.engine.decisions import Decisions
-from troth.runtime.engine.embedded.background_loop import BackgroundLoop
+from troth.runtime.engine.decisions import DecisionRegistry
 from troth.runtime.engine.embedded.claims import Claim, Claimed, Claims
 from troth.runtime.engine.embedded.lease_driver import LeaseDriver
 from troth.runtime.engine.embedded.ownership import Ownership
@@ -22,6 +44,7 @@ log = logging.getLogger("troth.engine")
 
 _BREATHER = 30.0  # seconds before a run is taken up again that could not be written down
 _TICK = 0.25  # seconds between looks for runs whose owner died, and for cancellations from other processes
+_REPEATED = 5.0  # seconds for which a store of many machines need not read all runs again to say that it has none
 
 
 class Supervisor:
@@ -31,7 +54,7 @@ class Supervisor:
         self,
         store: Store,
         ownership: Ownership,
-        decisions: Decisions,
+        decisions: DecisionRegistry,
         claims: Claims,
         driving: Callable[[], LeaseDriver],
         *,
@@ -81,7 +104,7 @@ class Supervisor:
     def _look_after_orphans(self) -> None:
         names = self._decisions.names if self._recover else []
         if names:
-            for run_id, _ in self._store.orphans(names):
+            for run_id, _ in self._store.orphans(names, patience=_REPEATED):
                 if run_id not in self._left_alone:
                     self._launch(run_id)
 
@@ -153,7 +176,7 @@ class Supervisor:
             self._refuse(claim.run_id, error, _BREATHER)
         except RunError:
             raise
-        except Exception as bug:  # going on by itself would do the same step again, and fail again, for ever
+        except Exception as bug:  # going on by itself would do the same step again, and fail again, forever
             log.exception("Run %r met an error of the engine's own.", claim.run_id)
             self._refuse(claim.run_id, _own_mistake(claim.run_id, bug))
         finally:
@@ -161,7 +184,7 @@ class Supervisor:
 
     def _refuse(self, run_id: str, error: Exception, seconds: float = math.inf) -> None:
         self._refused[run_id] = error, time.monotonic() + seconds
-        log.error("Run %r cannot go on here: %s", run_id, error)
+        log.error("Run %r cannot be resumed here: %s", run_id, error)
 
     def _refusal(self, run_id: str) -> Exception | None:
         error, until = self._refused.get(run_id, (None, 0.0))
@@ -176,7 +199,9 @@ class Supervisor:
         if refusal is not None:
             raise refusal
         self.refuse_if_closed(run.id)
-        is_orphan = run.state is RunState.INTERRUPTED or self._store.holder(f"run:{run.id}") is None
+        holder = None if run.state is RunState.INTERRUPTED else self._store.holder(f"run:{run.id}")
+        # A run that waits is written down as waiting, whether its owner lives or not.
+        is_orphan = holder is None or not self._store.is_alive(holder)
         if is_orphan and run.decision in self._decisions.names:
             self.open()
             self.launch(run.id)
@@ -184,7 +209,9 @@ class Supervisor:
     def refuse_if_closed(self, run_id: str) -> None:
         """Tell somebody who waits for a run that the engine was closed meanwhile."""
         if self._is_closed:
-            raise EngineClosedError(f"The engine was closed while somebody waited for run {run_id!r}. The run is kept.")
+            raise EngineClosedError(
+                f"The engine was closed while the result of run {run_id!r} was awaited. The run is kept."
+            )
 
     def reach(self, run_id: str) -> None:
         """Let a cancellation that was written down reach the run: in flight here, or left alone here."""

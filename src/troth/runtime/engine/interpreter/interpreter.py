@@ -1,7 +1,24 @@
-"""Carry out a run: answers from the record as long as there are any, then asks the world.
+"""Carry out a run: take answers from the record as long as there are any, then ask the world.
 
-A generator around the decision's generator. It decides what has to be written, tried, waited for and answered, and
-never waits itself: it yields acts (`acts.py`), which a sync or an async driver performs.
+A decision is a generator that yields commands (`commands.py`). The interpreter is a generator around it that yields
+effects (`effects.py`): commit this, call that, wait until then. A driver performs the effects, blocking or awaiting,
+and sends the answers back. So replay, retry, recording and cancellation are written once, for both colors and for
+Temporal.
+
+A run is a trunk, and each `Together` adds branches to it; `branch.py` plays one of them. For each command it takes
+the next place in the record. If something is recorded there, the command is compared with it, and one that differs is
+refused, because the answer would belong to another question. The function for the command's type in `_PERFORM` then
+takes the answer from the record: this is a replay, and nothing happens. Where the record has no answer, it carries
+the command out.
+
+What a branch writes is collected until its next commit. So one transaction has the answer of a step and the intent of
+the next, together with the proof that the run's lease is still held. After a crash, the record tells of each branch
+which step was in flight: it is done again under the same key, or fails if it says `after_crash="fail"`.
+
+The end of a run is written in the same manner: result or error, what the governor keeps, and the release of the lease
+are one commit. A cancellation is not an end but an error that is thrown into the decision at the command that it
+waits for, or at the next one, so that a saga can undo what it did. `Finish` ends the run inside the decision, and is
+refused in a branch.
 """
 
 import json
@@ -27,7 +44,7 @@ from troth.runtime.engine.interpreter.steps import perform_step
 from troth.runtime.engine.interpreter.timers_and_signals import perform_join, perform_sleep, perform_wait
 from troth.runtime.store import NotJsonError, RunState, StepRecord, Transaction
 from troth.runtime.store.json_codec import keep
-from troth.runtime.store.large_values import LARGE, Kept, is_large
+from troth.runtime.store.large_values import LARGE, KeptValue, is_large
 from troth.runtime.store.records import Place
 
 __all__ = ["interpret"]
@@ -60,13 +77,13 @@ def _perform_finish(
     return None
 
 
-def _kept(value: object, run: RunInProgress) -> Generator[Effect, Any, Kept]:
+def _kept(value: object, run: RunInProgress) -> Generator[Effect, Any, KeptValue]:
     """What the run returns, as it is kept."""
     what = f"result of run {run.run_id!r}"
     if is_large(value):
-        kept: Kept = yield Encode(value, what)
+        kept: KeptValue = yield Encode(value, what)
         return kept
-    return Kept(*keep(value, what))
+    return KeptValue(*keep(value, what))
 
 
 _PERFORM: dict[type, Perform] = {

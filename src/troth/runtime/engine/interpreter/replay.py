@@ -63,7 +63,7 @@ def check_same(ask: Command, record: StepRecord, name_of: Callable[[Any], str]) 
     ]
     if differs:
         raise NondeterministicError(
-            f"Run {record.place.run_id!r} cannot go on: replayed, its decision asked at step {record.place} for "
+            f"Run {record.place.run_id!r} cannot continue: replayed, its decision asked at step {record.place} for "
             "something else than before.\n"
             + "\n".join(differs)
             + "\nNothing was done, and the record is as it was. A decision has to ask for the same things when it is "

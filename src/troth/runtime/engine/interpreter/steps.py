@@ -18,10 +18,10 @@ from troth.runtime.engine.interpreter.branch import Branch
 from troth.runtime.engine.interpreter.effects import Commit, Effect, Invoke
 from troth.runtime.engine.interpreter.timers_and_signals import until
 from troth.runtime.engine.invoke.interruption import CancelledAfterError
-from troth.runtime.engine.invoke.outcome import Outcome, Unkeepable
+from troth.runtime.engine.invoke.outcome import StepOutcome, Unkeepable
 from troth.runtime.store import NotJsonError, StepRecord, StepState, Transaction
 from troth.runtime.store.json_codec import keep
-from troth.runtime.store.large_values import Kept
+from troth.runtime.store.large_values import KeptValue
 from troth.runtime.store.records import BegunStep, Place
 
 __all__ = ["perform_step"]
@@ -72,9 +72,10 @@ def perform_step(branch: Branch, step: Step, place: Place, record: StepRecord | 
         if branch.is_cancelled(answer):
             raise branch.cancelled(step, place, number, has_begun=number > 1)
         info = CurrentStep(run.run_id, place, step.name, key, number, clock())
-        outcome: Outcome
+        outcome: StepOutcome
         try:
-            outcome = yield _make(Invoke, (step, info, _DEAF if branch.is_told else run.cancellation))
+            called = step if run.governor is None else run.governor.placed(step)
+            outcome = yield _make(Invoke, (called, info, _DEAF if branch.is_told else run.cancellation))
         except CancelledAfterError as cancelled:
             _leave_behind(branch, step, info, cancelled.outcome)
             raise
@@ -88,7 +89,7 @@ def perform_step(branch: Branch, step: Step, place: Place, record: StepRecord | 
             try:
                 text, value = _kept(outcome.value, step.name, run.max_result)
             except NotJsonError as refused:
-                outcome = Outcome("failed", error=refused)
+                outcome = StepOutcome("failed", error=refused)
                 is_unknown = True  # of what it did, that is: it did return
             else:
                 branch.write(partial(_settle, branch, step, info, text, now), len(text))
@@ -124,7 +125,7 @@ def _kept(value: object, name: str, limit: int | None) -> tuple[str, Any]:
     if type(value) is Unkeepable:
         raise value.error
     title = f"result of step {name!r}"
-    text, back = value if type(value) is Kept else keep(value, title)
+    text, back = value if type(value) is KeptValue else keep(value, title)
     if limit is not None and len(text) > limit:
         size = f"{len(text):,} letters of JSON, and at most {limit:,} are kept"
         why = f"{size} (`max_result`); keep it in a file, and return its path"
@@ -165,7 +166,7 @@ def _governed(branch: Branch, commit: Commit, step: Step, place: Place, number: 
     return Commit(commit.point, work, commit.is_large)
 
 
-def _leave_behind(branch: Branch, step: Step, info: CurrentStep, outcome: Outcome) -> None:
+def _leave_behind(branch: Branch, step: Step, info: CurrentStep, outcome: StepOutcome) -> None:
     """Have an answer written when the run is let go of: nobody goes on here, but what is done is not done again."""
     if outcome.ended == "done":
         with contextlib.suppress(NotJsonError):  # then it was no success; the next owner finds out
@@ -244,7 +245,7 @@ def _pick_up(branch: Branch, step: Step, place: Place, record: StepRecord) -> Ge
     else:
         error = _gone(step)
         info = CurrentStep(run.run_id, place, step.name, record.key, record.attempt, record.started_at)
-        outcome = Outcome("timeout", error=error)
+        outcome = StepOutcome("timeout", error=error)
         if step.after_crash == "fail":
             raise _fail(branch, step, info, outcome, error, now=now, is_unknown=True, ended="interrupted")
         if not any(
@@ -265,7 +266,7 @@ def _gone(step: Step) -> InterruptedError:
 
 
 def _rest(
-    branch: Branch, step: Step, info: CurrentStep, outcome: Outcome, now: float, next_at: float
+    branch: Branch, step: Step, info: CurrentStep, outcome: StepOutcome, now: float, next_at: float
 ) -> Generator[Effect, Any, None]:
     _note(branch, step, info, outcome, now, next_at=next_at)
     if branch.is_cancelled((yield branch.commit(STEP_RETRY))):
@@ -277,7 +278,7 @@ def _note(
     branch: Branch,
     step: Step,
     info: CurrentStep,
-    outcome: Outcome,
+    outcome: StepOutcome,
     now: float,
     *,
     next_at: float | None = None,
@@ -304,7 +305,7 @@ def _fail(
     branch: Branch,
     step: Step,
     info: CurrentStep,
-    outcome: Outcome,
+    outcome: StepOutcome,
     error: BaseException,
     *,
     now: float,
@@ -354,7 +355,7 @@ def _was_unknown(record: StepRecord) -> bool:
     return bool(error.get("is_outcome_unknown")) or any(attempt.outcome in UNKNOWN for attempt in record.attempts)
 
 
-def _is_worth_another(step: Step, outcome: Outcome, error: BaseException, failed: int) -> bool:
+def _is_worth_another(step: Step, outcome: StepOutcome, error: BaseException, failed: int) -> bool:
     if failed >= step.retry.attempts or outcome.ended in {"lost", "refused"}:
         return False
     return step.retry.covers(error)

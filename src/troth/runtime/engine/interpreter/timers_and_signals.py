@@ -128,7 +128,7 @@ def _receive(
         over.append((True, payload))
     elif wake_at is not None and now >= wake_at:
         text = json.dumps(
-            describe(TimeoutError(f"Nobody sent the signal {ask.signal!r} within {ask.timeout:g} s."), "timeout")
+            describe(TimeoutError(f"The signal {ask.signal!r} was not sent within {ask.timeout:g} s."), "timeout")
         )
         settle(state=StepState.FAILED, error=text, is_shown=ask.is_the_end(None))
         over.append((False, text))

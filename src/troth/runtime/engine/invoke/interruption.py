@@ -2,7 +2,7 @@
 
 import asyncio
 
-from troth.runtime.engine.invoke.outcome import Outcome
+from troth.runtime.engine.invoke.outcome import StepOutcome
 
 __all__ = ["CancelledAfterError"]
 
@@ -10,6 +10,6 @@ __all__ = ["CancelledAfterError"]
 class CancelledAfterError(asyncio.CancelledError):
     """The task is cancelled, and what it was waiting for is done: `outcome` is kept before the run is let go."""
 
-    def __init__(self, outcome: Outcome) -> None:
+    def __init__(self, outcome: StepOutcome) -> None:
         super().__init__()
         self.outcome = outcome

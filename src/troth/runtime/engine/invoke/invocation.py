@@ -23,7 +23,7 @@ from troth.runtime.engine.errors import LostCoroutineError, StepTimeoutError, Th
 from troth.runtime.engine.invoke import lost_coroutines
 from troth.runtime.engine.invoke.interruption import CancelledAfterError
 from troth.runtime.engine.invoke.leftover_tasks import end_dropped
-from troth.runtime.engine.invoke.outcome import Outcome
+from troth.runtime.engine.invoke.outcome import StepOutcome
 from troth.runtime.engine.invoke.worker_pool import Job, WorkerPool
 from troth.runtime.store import NotJsonError, failpoints
 from troth.runtime.store.failpoints import effect_point
@@ -41,12 +41,12 @@ _MAY_BE_LARGE = frozenset({str, dict, list, tuple})
 _abandoned_tasks: set["asyncio.Task[Any]"] = set()
 
 
-def call(step: Step, info: CurrentStep, workers: WorkerPool, cancellation: Cancellation) -> Outcome:
+def call(step: Step, info: CurrentStep, workers: WorkerPool, cancellation: Cancellation) -> StepOutcome:
     """Make one attempt from sync code, on this thread where possible."""
     if step.color is Color.ASYNC:
         return bridge.run(_whole(step, info, workers, cancellation))
     token = CURRENT.set(info)
-    marks = lost_coroutines.begin_step(info)
+    lost_coroutines.begin_step(info)
     try:
         if failpoints.armed:
             failpoints.reach(STEP_EFFECT.before)
@@ -56,12 +56,12 @@ def call(step: Step, info: CurrentStep, workers: WorkerPool, cancellation: Cance
         if failpoints.armed:
             failpoints.reach(STEP_EFFECT.after)
     finally:
-        losses = lost_coroutines.end_step(info, marks)
+        losses = lost_coroutines.end_step(info)
         CURRENT.reset(token)
     return _lossless(outcome, step, losses) if losses else outcome
 
 
-async def _whole(step: Step, info: CurrentStep, workers: WorkerPool, cancellation: Cancellation) -> Outcome:
+async def _whole(step: Step, info: CurrentStep, workers: WorkerPool, cancellation: Cancellation) -> StepOutcome:
     """`acall` on a loop that stops when it returns: what the step began there and dropped is lost."""
     before = asyncio.all_tasks()
     outcome = await acall(step, info, workers, cancellation)
@@ -71,40 +71,40 @@ async def _whole(step: Step, info: CurrentStep, workers: WorkerPool, cancellatio
 
 async def _settled(
     value: Awaitable[Any], step: Step, info: CurrentStep, workers: WorkerPool, cancellation: Cancellation
-) -> Outcome:
+) -> StepOutcome:
     before = asyncio.all_tasks()
     outcome = await _settle(value, step, info, workers, cancellation)
     losses = await end_dropped(before)
     return _lossless(outcome, step, losses) if losses else outcome
 
 
-def _call_here(step: Step) -> Outcome:
+def _call_here(step: Step) -> StepOutcome:
     try:
         value = step.call(*step.args, **step.kwargs) if step.kwargs else step.call(*step.args)
-        return _make(Outcome, ("done", value, None))
+        return _make(StepOutcome, ("done", value, None))
     except (KeyboardInterrupt, GeneratorExit):
         raise  # meant for whoever drives, not for the step
     except BaseException as error:  # noqa: BLE001  SystemExit too: a step does not end the program
-        return Outcome("failed", error=error)
+        return StepOutcome("failed", error=error)
 
 
-def _call_in_thread(step: Step, info: CurrentStep, workers: WorkerPool) -> Outcome:
+def _call_in_thread(step: Step, info: CurrentStep, workers: WorkerPool) -> StepOutcome:
     try:
         job = workers.submit(Job(_title(step, info), partial(step.call, *step.args, **step.kwargs)))
     except ThreadsExhaustedError as refused:
-        return Outcome("refused", error=refused)
+        return StepOutcome("refused", error=refused)
     if job.wait(step.timeout) or not workers.abandon(job):
         return _of_job(job, step)
-    return Outcome("timeout", error=_timeout(step, f"its thread {job.thread} is abandoned"))
+    return StepOutcome("timeout", error=_timeout(step, f"its thread {job.thread} is abandoned"))
 
 
-async def acall(step: Step, info: CurrentStep, workers: WorkerPool, cancellation: Cancellation) -> Outcome:
+async def acall(step: Step, info: CurrentStep, workers: WorkerPool, cancellation: Cancellation) -> StepOutcome:
     """Make one attempt from a loop. Cancelling the task cancels an async step, and gives up a sync one's thread.
 
     A cancellation that finds the attempt ended raises CancelledAfterError: what was done is known, and can be kept.
     """
     token = CURRENT.set(info)
-    marks = lost_coroutines.begin_step(info)
+    lost_coroutines.begin_step(info)
     late: CancelledAfterError | None = None
     try:
         if failpoints.armed:
@@ -116,7 +116,7 @@ async def acall(step: Step, info: CurrentStep, workers: WorkerPool, cancellation
                     value: Any = await (step.call(*step.args, **step.kwargs) if step.kwargs else step.call(*step.args))  # type: ignore[misc]
                     while type(value) not in _PLAIN and inspect.isawaitable(value):
                         value = await value
-                    outcome = _make(Outcome, ("done", value, None))
+                    outcome = _make(StepOutcome, ("done", value, None))
                 except BaseException as error:  # noqa: BLE001  what is not the step's own is raised again
                     outcome = _of_error(error, task, before, cancellation)
                 finally:
@@ -137,7 +137,7 @@ async def acall(step: Step, info: CurrentStep, workers: WorkerPool, cancellation
     except CancelledAfterError as cancelled:
         late, outcome = cancelled, cancelled.outcome
     finally:
-        losses = lost_coroutines.end_step(info, marks)
+        losses = lost_coroutines.end_step(info)
         CURRENT.reset(token)
     if losses:
         outcome = _lossless(outcome, step, losses)
@@ -146,23 +146,23 @@ async def acall(step: Step, info: CurrentStep, workers: WorkerPool, cancellation
     return outcome
 
 
-async def _written_beside(outcome: Outcome, step: Step, info: CurrentStep) -> Outcome:
+async def _written_beside(outcome: StepOutcome, step: Step, info: CurrentStep) -> StepOutcome:
     """Make the JSON of a large result in a thread, so that the loop goes on meanwhile."""
     try:
         encoded = await asyncio.to_thread(keep_in_parts, outcome.value, f"result of step {step.name!r}")
     except asyncio.CancelledError:
         raise CancelledAfterError(outcome) from None  # the step itself is done
     except NotJsonError:
-        log.debug("%s returned what is no JSON.", _title(step, info))
+        log.debug("%s returned something that is not JSON.", _title(step, info))
         return outcome  # told as a failure where it is recorded
-    return Outcome("done", encoded)
+    return StepOutcome("done", encoded)
 
 
-async def _await_thread(step: Step, info: CurrentStep, workers: WorkerPool) -> Outcome:
+async def _await_thread(step: Step, info: CurrentStep, workers: WorkerPool) -> StepOutcome:
     try:
         job = workers.submit(Job(_title(step, info), partial(step.call, *step.args, **step.kwargs)))
     except ThreadsExhaustedError as refused:
-        return Outcome("refused", error=refused)
+        return StepOutcome("refused", error=refused)
     try:
         is_done = await job.await_done(step.timeout)
     except asyncio.CancelledError:
@@ -175,35 +175,35 @@ async def _await_thread(step: Step, info: CurrentStep, workers: WorkerPool) -> O
         raise CancelledAfterError(outcome) from None
     if is_done or not workers.abandon(job):
         return _of_job(job, step)
-    return Outcome("timeout", error=_timeout(step, f"its thread {job.thread} is abandoned"))
+    return StepOutcome("timeout", error=_timeout(step, f"its thread {job.thread} is abandoned"))
 
 
-def _of_job(job: Job, step: Step) -> Outcome:
+def _of_job(job: Job, step: Step) -> StepOutcome:
     if job.error is None:
-        return Outcome("done", job.value)
+        return StepOutcome("done", job.value)
     error, job.error = job.error, None  # its traceback holds the job
     if job.is_refused:
-        return Outcome("refused", error=error)
+        return StepOutcome("refused", error=error)
     if isinstance(error, KeyboardInterrupt | GeneratorExit | asyncio.CancelledError):
         log.debug("Step %r raised %r in its thread, where it means nothing but a failure.", step.name, error)
-    return Outcome("failed", error=error)
+    return StepOutcome("failed", error=error)
 
 
 async def _settle(
     value: Awaitable[Any], step: Step, info: CurrentStep, workers: WorkerPool, cancellation: Cancellation
-) -> Outcome:
+) -> StepOutcome:
     """Await what a sync function gave back."""
     return await _await(lambda: value, step, info, workers, cancellation)
 
 
 async def _await(
     make: Callable[[], Any], step: Step, info: CurrentStep, workers: WorkerPool, cancellation: Cancellation
-) -> Outcome:
+) -> StepOutcome:
     if step.timeout is not None:
         return await _await_within(make, step, info, workers, cancellation, step.timeout)
     task, before = _enter(cancellation)
     try:
-        outcome = Outcome("done", await _fully(make))
+        outcome = StepOutcome("done", await _fully(make))
     except BaseException as error:  # noqa: BLE001  what is not the step's own is raised again
         outcome = _of_error(error, task, before, cancellation)
     finally:
@@ -222,18 +222,18 @@ def _enter(cancellation: Cancellation) -> "tuple[asyncio.Task[Any], int]":
     return task, task.cancelling()
 
 
-def _of_error(error: BaseException, task: "asyncio.Task[Any]", before: int, cancellation: Cancellation) -> Outcome:
+def _of_error(error: BaseException, task: "asyncio.Task[Any]", before: int, cancellation: Cancellation) -> StepOutcome:
     """What an error out of a step means; raises it again where it is meant for whoever drives."""
     if isinstance(error, asyncio.CancelledError) and task.cancelling() > before:
         if not cancellation.is_asked:
             raise error
-        return Outcome("cancelled", error=error)
+        return StepOutcome("cancelled", error=error)
     if isinstance(error, KeyboardInterrupt | GeneratorExit):
         raise error
-    return Outcome("failed", error=error)  # SystemExit too: a step does not end the program
+    return StepOutcome("failed", error=error)  # SystemExit too: a step does not end the program
 
 
-def _mind_cancellation(task: "asyncio.Task[Any]", cancellation: Cancellation, outcome: Outcome) -> None:
+def _mind_cancellation(task: "asyncio.Task[Any]", cancellation: Cancellation, outcome: StepOutcome) -> None:
     """The task was cancelled while the step ran. If the run is not to be, it was meant for more than the step."""
     if not cancellation.is_asked:
         raise CancelledAfterError(outcome)
@@ -247,16 +247,16 @@ async def _fully(make: Callable[[], Any]) -> Any:
     return value
 
 
-async def _kept(make: Callable[[], Any]) -> Outcome:
+async def _kept(make: Callable[[], Any]) -> StepOutcome:
     """The outcome as a value: a task that ends with SystemExit would take its loop down."""
     try:
-        return Outcome("done", await _fully(make))
+        return StepOutcome("done", await _fully(make))
     except (KeyboardInterrupt, GeneratorExit):
         raise
     except asyncio.CancelledError as error:
-        return Outcome("cancelled", error=error)
+        return StepOutcome("cancelled", error=error)
     except BaseException as error:  # noqa: BLE001
-        return Outcome("failed", error=error)
+        return StepOutcome("failed", error=error)
 
 
 async def _await_within(
@@ -266,7 +266,7 @@ async def _await_within(
     workers: WorkerPool,
     cancellation: Cancellation,
     timeout: float,
-) -> Outcome:
+) -> StepOutcome:
     """Await in a task of its own, so that one which does not obey its cancellation can be left behind."""
     task = asyncio.create_task(_kept(make), name=f"troth {_title(step, info)}")
     cancellation.enter(task)
@@ -283,18 +283,20 @@ async def _await_within(
     took = time.monotonic() - began_at
     if not task.done():
         is_ended = await _end(task, step, workers.grace)
-        return Outcome(
+        return StepOutcome(
             "timeout", error=_timeout(step, "it was cancelled" if is_ended else "it ignores its cancellation")
         )
-    outcome = task.result() if not task.cancelled() else Outcome("cancelled")
+    outcome = task.result() if not task.cancelled() else StepOutcome("cancelled")
     if outcome.ended == "cancelled" and not cancellation.is_asked:
-        return Outcome("failed", error=outcome.error)
+        return StepOutcome("failed", error=outcome.error)
     if outcome.ended == "done" and took > timeout:
-        return Outcome("late", error=_timeout(step, f"it returned after {took:.3g} s, having kept the loop blocked"))
+        return StepOutcome(
+            "late", error=_timeout(step, f"it returned after {took:.3g} s, having kept the loop blocked")
+        )
     return outcome
 
 
-async def _end(task: "asyncio.Task[Outcome]", step: Step, grace: float) -> bool:
+async def _end(task: "asyncio.Task[StepOutcome]", step: Step, grace: float) -> bool:
     """Cancel `task` and give it `grace` seconds. One that goes on all the same is left behind, kept and named.
 
     Our own cancellation meanwhile does not shorten them: it is raised when they are over.
@@ -326,10 +328,10 @@ def _timeout(step: Step, fate: str) -> StepTimeoutError:
     )
 
 
-def _lossless(outcome: Outcome, step: Step, losses: tuple[str, ...]) -> Outcome:
+def _lossless(outcome: StepOutcome, step: Step, losses: tuple[str, ...]) -> StepOutcome:
     if outcome.ended != "done":
         return outcome
-    return Outcome(
+    return StepOutcome(
         "lost",
         error=LostCoroutineError(
             f"Step {step.name!r} returned, but lost {'what it began' if len(losses) == 1 else 'several things'}: "

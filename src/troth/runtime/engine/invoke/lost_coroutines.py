@@ -87,21 +87,19 @@ def stop_watching() -> None:
             gc.callbacks.remove(_collector_works)
 
 
-def begin_step(step: CurrentStep) -> tuple[int, int, int]:
-    """Say that `step` is running; give the answer to `end_step`."""
+def begin_step(step: CurrentStep) -> None:
+    """Say that `step` is running."""
     _running[id(step)] = step
-    return gc.get_count()
 
 
-def end_step(step: CurrentStep, counts: tuple[int, int, int]) -> tuple[str, ...]:
+def end_step(step: CurrentStep) -> tuple[str, ...]:
     """What `step` has lost, each in words with its place.
 
-    Where the collector counts no more objects than before, but for the step's outcome, there is nothing to be found:
-    most short steps. The collector itself is asked only if there is something to find: it would never come to its older
-    generations by itself if we always came first.
+    All young objects are looked at, which takes 0.00001 s. The collector's count of them would not do instead: older
+    objects that die meanwhile, in another thread perhaps, are taken off it. The collector itself is asked only if there
+    is something to find: it would never come to its older generations by itself if we always came first.
     """
-    count = gc.get_count()
-    if (count[0] > counts[0] + 1 or count[1] != counts[1] or id(step) in _young) and len(_running) == 1:
+    if len(_running) == 1:
         older = _young.pop(id(step), set())
         marks = older | _younger(step)
         if marks:

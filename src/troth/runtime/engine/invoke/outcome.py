@@ -4,12 +4,12 @@ from typing import Any, Literal, NamedTuple
 
 from troth.runtime.store import NotJsonError
 
-__all__ = ["Ended", "Outcome", "Unkeepable"]
+__all__ = ["Ended", "StepOutcome", "Unkeepable"]
 
 Ended = Literal["done", "failed", "timeout", "late", "lost", "refused", "cancelled", "interrupted"]
 
 
-class Outcome(NamedTuple):
+class StepOutcome(NamedTuple):
     """What came of one attempt.
 
     done       `value` is what it returned

@@ -1,6 +1,6 @@
 """Read the address of a Temporal server: where it is, and how its workers show that they live.
 
-    temporal://host:7233/namespace?queue=troth&heartbeat=1.5
+    temporal://host:7233/namespace?queue=troth&heartbeat=1
 
 `queue` begins the names of the task queues, one for each decision. A step is given up that was silent for `heartbeat`
 seconds; `sticky` is how long its worker may leave a run untouched, `task` how long a decision may take between two
@@ -13,19 +13,19 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from troth.errors import MisuseError
 
-__all__ = ["API_KEY", "SCHEME", "Address", "is_temporal", "parse"]
+__all__ = ["API_KEY", "SCHEME", "TemporalAddress", "is_temporal", "parse"]
 
 SCHEME = "temporal://"
 API_KEY = "TEMPORAL_API_KEY"
 
-_SECONDS = {"heartbeat": 1.5, "sticky": 0.5, "task": 3.0}
-"""With them, the run of a killed worker goes on after a little more than three seconds (`bench/runtime/temporal.py`): a
+_SECONDS = {"heartbeat": 1.0, "sticky": 0.5, "task": 3.0}
+"""With them, the run of a killed worker goes on after about two and a half seconds (`bench/runtime/temporal.py`): a
 timer of the server itself is up to a second late. A heartbeat is sent four times in its span: a machine that does not
-come to that in a second and a half needs a longer one."""
+come to that in a second needs a longer one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class TemporalAddress:
     """Where a server is. `repr` shows no secret: there is none in it."""
 
     host: str
@@ -64,11 +64,11 @@ def is_temporal(engine: object) -> bool:
     return isinstance(engine, str) and engine.startswith(SCHEME)
 
 
-def parse(url: str) -> Address:
+def parse(url: str) -> TemporalAddress:
     """Read `url`; refuses what is no address, and options that it does not know, by name."""
     form = "`temporal://host:7233/namespace?queue=troth`"
     if not is_temporal(url):
-        raise MisuseError(f"{url!r} is no address of an engine. Nothing was opened. It looks like {form}.")
+        raise MisuseError(f"{url!r} is not an address of an engine. Nothing was opened. It looks like {form}.")
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port or 7233
@@ -88,7 +88,9 @@ def parse(url: str) -> Address:
         raise MisuseError(f"`queue` is {queue!r} in the address of the engine; it is a name without a slash.")
     name = f"[{host}]" if ":" in host else host
     namespace = unquote(parts.path.strip("/")) or "default"
-    return Address(f"{name}:{port}", namespace, queue, is_tls=options.get("tls", "0") not in {"", "0"}, **seconds)
+    return TemporalAddress(
+        f"{name}:{port}", namespace, queue, is_tls=options.get("tls", "0") not in {"", "0"}, **seconds
+    )
 
 
 def _number(name: str, text: str | None, default: float) -> float:

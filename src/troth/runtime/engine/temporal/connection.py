@@ -13,7 +13,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import PollerBehaviorSimpleMaximum, UnsandboxedWorkflowRunner, Worker
 
 from troth.errors import RunError
-from troth.runtime.engine.temporal.address import Address
+from troth.runtime.engine.temporal.address import TemporalAddress
 from troth.runtime.engine.temporal.worker import Host
 from troth.runtime.engine.temporal.workflow import HOST, WORKFLOW, RunInput, TrothRun
 
@@ -33,7 +33,7 @@ class ServerUnreachableError(RunError):
 class Connection:
     """One client of a server, and its workers. To be used on one loop."""
 
-    def __init__(self, address: Address, host: Host) -> None:
+    def __init__(self, address: TemporalAddress, host: Host) -> None:
         self.address = address
         self._host = host
         self._client: Client | None = None
@@ -141,7 +141,7 @@ class Connection:
                 **more,
             )
         except WorkflowAlreadyStartedError:
-            log.debug("The run %r was started by somebody else.", begun["run"])
+            log.debug("The run %r was started elsewhere.", begun["run"])
         except RPCError as error:
             raise self._unreachable(error) from error
 

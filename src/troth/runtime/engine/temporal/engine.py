@@ -9,7 +9,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
@@ -30,7 +30,7 @@ from troth.runtime.engine.commit_points import (
     RUN_START,
     SIGNAL_SEND,
 )
-from troth.runtime.engine.decisions import Decisions
+from troth.runtime.engine.decisions import DecisionRegistry
 from troth.runtime.engine.embedded.claims import can_go_on
 from troth.runtime.engine.errors import EngineClosedError, RunMismatchError
 from troth.runtime.engine.invoke import lost_coroutines
@@ -98,7 +98,7 @@ class TemporalEngine(RecordedRuns):
         serves: bool = True,
     ) -> None:
         self.address = parse(address)
-        self._decisions = Decisions(decisions)
+        self._decisions = DecisionRegistry(decisions)
         self._owns_store = isinstance(store, str | os.PathLike)
         super().__init__(open_store(store) if isinstance(store, str | os.PathLike) else store, ReadPool())
         most = limits.MAX_TEXT if max_result is None else min(max_result, limits.MAX_TEXT)
@@ -169,7 +169,9 @@ class TemporalEngine(RecordedRuns):
 
     def _refuse_if_closed(self, run_id: str) -> None:
         if self._is_closed:
-            raise EngineClosedError(f"The engine was closed while somebody waited for run {run_id!r}. The run goes on.")
+            raise EngineClosedError(
+                f"The engine was closed while the result of run {run_id!r} was awaited. The run continues."
+            )
 
     def close(self) -> None:
         """Stop polling. Steps in flight here are interrupted, and go on with the next worker."""
@@ -257,6 +259,10 @@ class TemporalEngine(RecordedRuns):
             self._soon(lambda connection: self._start_unstarted(connection, [name]), f"Runs of {name!r}")
         return name
 
+    def decisions(self) -> Sequence[str]:
+        """The names of the decisions that it knows."""
+        return self._decisions.names
+
     def _name_of(self, decision: Decision | str) -> str:
         name = self._decisions.name_of(decision)
         if self._serves and self._connection is not None:
@@ -315,6 +321,7 @@ class TemporalEngine(RecordedRuns):
         promise: Callable[[Transaction], object] | None,
     ) -> tuple[RunInput, Callable[[Transaction], RunInput | None]]:
         name = self._name_of(decision)
+        self._decisions.check_arguments(name, args)
         run_id = run_id or f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(self.store.clock()))}-{os.urandom(4).hex()}"
         text = limits.keep_small(list(args), f"arguments of run {run_id!r}").text
         self._refused.pop(run_id, None)

@@ -6,10 +6,11 @@ the store, and the work is done again with the answer. It is made to be done aga
 """
 
 import dataclasses
+import json
 from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
-from troth.runtime.engine.temporal.limits import NotOnTemporalError
+from troth.runtime.engine.temporal.limits import MAX_TEXT, NotOnTemporalError, check_size, cut_error
 from troth.runtime.store import Attempt, RunState, StepRecord, StepState
 from troth.runtime.store.json_codec import read
 from troth.runtime.store.records import BegunStep, Place
@@ -178,6 +179,8 @@ class JournalTransaction:
         ending: str | None = None,
     ) -> None:
         """Close the run."""
+        if error is not None and len(error) > MAX_TEXT // 2:
+            error = json.dumps(cut_error(json.loads(error)))
         self._write("finish_run", run=run_id, state=state.value, now=now, result=result, error=error, ending=ending)
 
     def steps(self, run_id: str) -> Sequence[StepRecord]:
@@ -299,8 +302,14 @@ class JournalTransaction:
 
     def append_event(self, stream: str, kind: str, payload: object, now: float) -> int:
         """Append to a stream. The number is not known yet: nobody who decides asks for it."""
+        check_size(json.dumps(payload), f"event {kind!r}")
         self._write("append_event", stream=stream, kind=kind, payload=payload, now=now)
         return 0
+
+    def append_events(self, stream: str, entries: Sequence[tuple[str, object]], now: float) -> int:
+        """The same for several entries."""
+        first, *_ = [self.append_event(stream, kind, payload, now) for kind, payload in entries]
+        return first
 
     # What only the store knows
 

@@ -4,21 +4,22 @@ import json
 from typing import Any, TypedDict
 
 from troth.runtime.engine.commit_points import RUN_CLAIM
-from troth.runtime.engine.temporal.limits import MAX_BATCH
+from troth.runtime.engine.temporal.limits import MAX_BATCH, MAX_STEP, NotOnTemporalError
 from troth.runtime.engine.temporal.recording import token_of
 from troth.runtime.store import Attempt, StepRecord, StepState, Store, Transaction
 from troth.runtime.store.records import Place
 from troth.runtime.store.sqlite.transaction import run_topic
 
-__all__ = ["Page", "claim", "page_of", "steps_of"]
+__all__ = ["StepPage", "claim", "page_of", "steps_of"]
 
 
-class Page(TypedDict):
+class StepPage(TypedDict):
     """Some steps of a run: as they are, and as they were before their answers were taken back."""
 
     steps: list[list[Any]]
     taken_back: list[list[Any]]
     next: int | None
+    letters: int
 
 
 async def claim(store: Store, owner: str, run_id: str, base: str) -> dict[str, Any]:
@@ -43,18 +44,24 @@ async def claim(store: Store, owner: str, run_id: str, base: str) -> dict[str, A
     return await store.acommit(RUN_CLAIM, work)
 
 
-def page_of(store: Store, run_id: str, first: int) -> Page:
+def page_of(store: Store, run_id: str, first: int) -> StepPage:
     """The steps from number `first` on, as many as can travel together."""
     recorded = store.recorded(run_id)
     rows = [*((0, step) for step in recorded.steps), *((1, step) for step in recorded.taken_back)]
-    page: Page = {"steps": [], "taken_back": [], "next": None}
-    letters = 0
+    page: StepPage = {"steps": [], "taken_back": [], "next": None, "letters": 0}
     for number, (is_old, step) in enumerate(rows[first:], start=first):
         values = _values(step)
-        letters += len(json.dumps(values))
+        letters = page["letters"] + len(json.dumps(values))
         if letters > MAX_BATCH and number > first:
             page["next"] = number
             break
+        if letters > MAX_STEP:
+            raise NotOnTemporalError(
+                f"What is recorded of step {step.name!r} of the run {run_id!r} has {letters:,} letters of JSON, and at "
+                f"most {MAX_STEP:,} travel through Temporal. Keep large values in files or tables, and pass their "
+                "names."
+            )
+        page["letters"] = letters
         page["taken_back" if is_old else "steps"].append(values)
     return page
 

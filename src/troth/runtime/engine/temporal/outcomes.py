@@ -4,15 +4,16 @@ An error travels as what is written down of it, with the names of its classes: s
 not have those classes, decides about a retry as the first one did.
 """
 
+import json
 from typing import Any, cast
 
 from troth.runtime.engine.failure import describe
-from troth.runtime.engine.invoke.outcome import Ended, Outcome, Unkeepable
+from troth.runtime.engine.invoke.outcome import Ended, StepOutcome, Unkeepable
 from troth.runtime.engine.retry import class_names
-from troth.runtime.engine.temporal.limits import check_size
+from troth.runtime.engine.temporal.limits import check_size, cut_error
 from troth.runtime.store import NotJsonError
 from troth.runtime.store.json_codec import read
-from troth.runtime.store.large_values import Kept, keep_well
+from troth.runtime.store.large_values import KeptValue, keep_well
 
 __all__ = ["RecordedError", "from_message", "to_message"]
 
@@ -26,13 +27,14 @@ class RecordedError(Exception):
         self.troth_mro = frozenset(names)
 
 
-def to_message(outcome: Outcome, step: str, appended: tuple[tuple[str, str, object], ...]) -> dict[str, Any]:
+def to_message(outcome: StepOutcome, step: str, appended: tuple[tuple[str, str, object], ...]) -> dict[str, Any]:
     """The outcome as JSON."""
     what = f"result of step {step!r}"
     if outcome.ended == "done":
         try:
-            kept = outcome.value if type(outcome.value) is Kept else keep_well(outcome.value, what)
+            kept = outcome.value if type(outcome.value) is KeptValue else keep_well(outcome.value, what)
             check_size(kept.text, what)
+            check_size(json.dumps([list(event) for event in appended]), f"what step {step!r} has appended")
         except NotJsonError as refused:
             return {"ended": "done", "unkeepable": [refused.what, refused.path, refused.why]}
         return {"ended": "done", "value": kept.text, "appended": [list(event) for event in appended]}
@@ -40,18 +42,18 @@ def to_message(outcome: Outcome, step: str, appended: tuple[tuple[str, str, obje
         return {"ended": outcome.ended}
     return {
         "ended": outcome.ended,
-        "error": describe(outcome.error, outcome.ended),
+        "error": cut_error(describe(outcome.error, outcome.ended)),
         "names": sorted(class_names(outcome.error)),
     }
 
 
-def from_message(message: dict[str, Any]) -> Outcome:
+def from_message(message: dict[str, Any]) -> StepOutcome:
     """The outcome again."""
     ended = cast("Ended", message["ended"])
     if message.get("unkeepable"):
-        return Outcome("done", Unkeepable(NotJsonError(*message["unkeepable"])))
+        return StepOutcome("done", Unkeepable(NotJsonError(*message["unkeepable"])))
     if ended == "done":
         text = message["value"]
-        return Outcome("done", Kept(text, read(text, "the answer of a step")))
+        return StepOutcome("done", KeptValue(text, read(text, "the answer of a step")))
     record = message.get("error")
-    return Outcome(ended, error=None if record is None else RecordedError(record, message["names"]))
+    return StepOutcome(ended, error=None if record is None else RecordedError(record, message["names"]))

@@ -16,10 +16,10 @@ from troth.runtime.store.json_codec import keep
 from troth.runtime.store.records import Place
 from troth.runtime.store.sqlite.transaction import run_topic
 
-__all__ = ["Message", "Recorded", "record", "token_of"]
+__all__ = ["PendingRecord", "RecordedAnswers", "record", "token_of"]
 
 
-class Message(TypedDict):
+class PendingRecord(TypedDict):
     """What a workflow has written since it last heard that it was recorded."""
 
     run: str
@@ -31,7 +31,7 @@ class Message(TypedDict):
     questions: list[dict[str, Any]]
 
 
-class Recorded(NamedTuple):
+class RecordedAnswers(NamedTuple):
     """The answers to the questions, and whether somebody asked for the run's cancellation."""
 
     answers: list[Any]
@@ -45,7 +45,7 @@ def token_of(base: str, number: int) -> str:
     return f"{base}.{number}"
 
 
-async def record(store: Store, owner: str, message: Message) -> Recorded | None:
+async def record(store: Store, owner: str, message: PendingRecord) -> RecordedAnswers | None:
     """Write what is not written yet, and answer the questions; None if the run belongs to somebody else now."""
     last: LeaseLostError | None = None
     for done in range(len(message["batches"]) + 1):
@@ -58,11 +58,11 @@ async def record(store: Store, owner: str, message: Message) -> Recorded | None:
     if _ends(message):
         run = store.run(message["run"])
         if run is not None and run.state.is_over:
-            return Recorded([], is_cancel_requested=False, started=[])  # with its end, the lease was given back
+            return RecordedAnswers([], is_cancel_requested=False, started=[])  # with its end, the lease was given back
     return None
 
 
-async def _taken(store: Store, message: Message) -> dict[str, str]:
+async def _taken(store: Store, message: PendingRecord) -> dict[str, str]:
     """The messages that steps which ask for one have taken already: the answer was lost on its way, and is the same."""
     steps = {question["taken_by"] for question in message["questions"] if question["ask"] == "take_signal"}
     if not steps:
@@ -75,18 +75,18 @@ async def _taken(store: Store, message: Message) -> dict[str, str]:
     }
 
 
-def _ends(message: Message) -> bool:
+def _ends(message: PendingRecord) -> bool:
     return any(operation["do"] == "release" for batch in message["batches"] for operation in batch)
 
 
 def _writing(
-    store: Store, owner: str, message: Message, done: int, taken: dict[str, str]
-) -> Callable[[Transaction], Recorded]:
+    store: Store, owner: str, message: PendingRecord, done: int, taken: dict[str, str]
+) -> Callable[[Transaction], RecordedAnswers]:
     run_id, base, batches = message["run"], message["base"], message["batches"]
     resource = run_topic(run_id)
     last = token_of(base, message["after"] + len(batches))
 
-    def work(tx: Transaction) -> Recorded:
+    def work(tx: Transaction) -> RecordedAnswers:
         now = store.clock()
         is_requested = tx.hold_run(run_id, resource, token_of(base, message["after"] + done))
         if done < len(batches):
@@ -98,7 +98,7 @@ def _writing(
                 _apply(tx, run_id, operation)
         started: list[str] = []
         answers = [_answer(tx, taken, owner, question, now, started) for question in message["questions"]]
-        return Recorded(answers, is_requested, started)
+        return RecordedAnswers(answers, is_requested, started)
 
     return work
 

@@ -13,7 +13,7 @@ from types import FunctionType
 from typing import Any
 
 from troth.runtime.engine.commands import Step
-from troth.runtime.engine.decisions import Decisions
+from troth.runtime.engine.decisions import DecisionRegistry
 from troth.runtime.engine.errors import UnknownDecisionError
 from troth.runtime.engine.interpreter.branch import RunInProgress
 from troth.runtime.engine.interpreter.effects import Commit, Effects, Encode, Fan, Invoke, Pause
@@ -62,7 +62,7 @@ def imported(reference: str) -> Any:
 class StepLookup:
     """The steps that are asked for by runs in this process, and how to find those of other runs."""
 
-    def __init__(self, store: Store, decisions: Decisions) -> None:
+    def __init__(self, store: Store, decisions: DecisionRegistry) -> None:
         self._store = store
         self._decisions = decisions
         self._asked: OrderedDict[tuple[str, str, int], Step] = OrderedDict()

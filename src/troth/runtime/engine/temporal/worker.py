@@ -19,16 +19,16 @@ from troth import bridge
 from troth.errors import MisuseError
 from troth.runtime.engine.cancellation import Cancellation
 from troth.runtime.engine.current_step import CurrentStep
-from troth.runtime.engine.decisions import Decisions
+from troth.runtime.engine.decisions import DecisionRegistry
 from troth.runtime.engine.invoke.interruption import CancelledAfterError
 from troth.runtime.engine.invoke.invocation import acall
-from troth.runtime.engine.invoke.outcome import Outcome
+from troth.runtime.engine.invoke.outcome import StepOutcome
 from troth.runtime.engine.invoke.worker_pool import WorkerPool
-from troth.runtime.engine.temporal.address import Address
+from troth.runtime.engine.temporal.address import TemporalAddress
 from troth.runtime.engine.temporal.limits import MAX_BATCH, NotOnTemporalError
-from troth.runtime.engine.temporal.loading import Page, claim, page_of
+from troth.runtime.engine.temporal.loading import StepPage, claim, page_of
 from troth.runtime.engine.temporal.outcomes import to_message
-from troth.runtime.engine.temporal.recording import Message, record
+from troth.runtime.engine.temporal.recording import PendingRecord, record
 from troth.runtime.engine.temporal.step_lookup import StepLookup
 from troth.runtime.store import Store, StoreError
 from troth.runtime.store.records import Place
@@ -47,9 +47,9 @@ class Host:
 
     def __init__(
         self,
-        address: Address,
+        address: TemporalAddress,
         store: Store,
-        decisions: Decisions,
+        decisions: DecisionRegistry,
         workers: WorkerPool,
         launch: Callable[[str], Awaitable[None]],
     ) -> None:
@@ -80,7 +80,7 @@ class Host:
     # ---- the record
 
     @activity.defn(name="troth-record")
-    async def write_record(self, message: Message) -> dict[str, Any] | None:
+    async def write_record(self, message: PendingRecord) -> dict[str, Any] | None:
         """Write down what a run has written; None if it belongs to somebody else now."""
         async with self._beating():
             recorded = await record(self._store, self.address.owner, message)
@@ -105,10 +105,13 @@ class Host:
             return await claim(self._store, self.address.owner, message["run"], message["base"])
 
     @activity.defn(name="troth-page")
-    async def read_page(self, message: dict[str, Any]) -> Page:
+    async def read_page(self, message: dict[str, Any]) -> StepPage:
         """Some of the recorded steps of a run."""
         async with self._beating():
-            return await asyncio.to_thread(page_of, self._store, message["run"], message["first"])
+            try:
+                return await asyncio.to_thread(page_of, self._store, message["run"], message["first"])
+            except NotOnTemporalError as refused:  # to try again would change nothing
+                raise ApplicationError(str(refused), type=type(refused).__name__, non_retryable=True) from refused
 
     # ---- steps
 
@@ -130,7 +133,7 @@ class Host:
             log.exception("Step %r of run %r met an error of the engine's own.", asked["name"], asked["run"])
             raise ApplicationError(f"{type(bug).__name__}: {bug}", type="InternalError", non_retryable=True) from bug
 
-    async def _recorded(self, message: Message) -> bool | None:
+    async def _recorded(self, message: PendingRecord) -> bool | None:
         """Whether the run is to be cancelled; None if it is somebody else's. A store that is away is waited for."""
         while True:
             try:
@@ -169,7 +172,7 @@ class Host:
         try:
             step = await asyncio.to_thread(self.lookup.find, run_id, place, asked["attempt"], asked)
         except (MisuseError, ImportError, AttributeError) as missing:
-            return to_message(Outcome("refused", error=missing), asked["name"], ())
+            return to_message(StepOutcome("refused", error=missing), asked["name"], ())
         try:
             outcome = await acall(step, info, self._workers, cancellation)
         except CancelledAfterError as cancelled:

@@ -26,12 +26,21 @@ from troth.runtime.engine.commands import Step
 from troth.runtime.engine.interpreter.branch import RunInProgress
 from troth.runtime.engine.interpreter.effects import Commit, Effect, Effects, Encode, Fan, Invoke, Listen, Pause
 from troth.runtime.engine.interpreter.interpreter import interpret
-from troth.runtime.engine.invoke.outcome import Outcome
+from troth.runtime.engine.invoke.outcome import StepOutcome
 from troth.runtime.engine.temporal.journal import Journal, JournalTransaction, QuestionError
-from troth.runtime.engine.temporal.limits import MAX_BATCH, MAX_BRANCHES, MAX_TEXT, NotOnTemporalError, keep_small
-from troth.runtime.engine.temporal.loading import Page, steps_of
+from troth.runtime.engine.temporal.limits import (
+    MAX_BATCH,
+    MAX_BRANCHES,
+    MAX_RECORD,
+    MAX_TEXT,
+    NotOnTemporalError,
+    cut_message,
+    keep_small,
+    travelling,
+)
+from troth.runtime.engine.temporal.loading import StepPage, steps_of
 from troth.runtime.engine.temporal.outcomes import from_message
-from troth.runtime.engine.temporal.recording import Message
+from troth.runtime.engine.temporal.recording import PendingRecord
 from troth.runtime.engine.temporal.step_lookup import reference_of
 from troth.runtime.store import RunState
 from troth.runtime.store.json_codec import read
@@ -45,6 +54,8 @@ WORKFLOW = "troth-run"
 HOST = threading.local()
 """Where the threads that run workflows find the worker that they belong to: its decisions, its steps, its settings."""
 
+LEAST_GROWTH, MOST_GROWTH = 2_000_000, 10_000_000
+"""Bytes that a workflow's history grows at least, and at most, before its run goes on in a new one."""
 _YEARS = timedelta(days=3650)
 _UNLINKED = 5.0  # seconds after which a run is looked at again that is not on this server
 _LINKED = 300.0  # the same for one that is, and that tells its end
@@ -87,12 +98,15 @@ class TrothRun:
         self.after = 0
         self.base = ""
         self.recording = asyncio.Lock()
-        self.in_flight: set[workflow.ActivityHandle[Any]] = set()
+        # In their order: a replay has to cancel them in the same one.
+        self.in_flight: dict[workflow.ActivityHandle[Any], None] = {}
         self.joined_by: list[str] = []
         self.linked: set[str] = set()
         self.is_cancel_requested = False
         self.is_asked_again = False
         self.not_called: list[Any] | None = None
+        self.loaded = 0
+        """Bytes of the workflow's history once the record of the run was read."""
 
     # ---- what it is told
 
@@ -177,8 +191,11 @@ class TrothRun:
         )
         run.max_result = MAX_TEXT
         run.look_again = _UNLINKED
-        if not await self._take(begun, run, journal):
-            return "elsewhere"
+        try:
+            if not await self._take(begun, run, journal):
+                return "elsewhere"
+        except TrothError as refused:
+            raise await self._refusal(refused) from refused
         self.run_in_progress = run
         if self.is_cancel_requested:
             journal.is_cancel_requested = run.cancellation.is_asked = True
@@ -192,15 +209,20 @@ class TrothRun:
         except _ContinueError:
             return None
         except TrothError as refused:
-            await self._let_go()
-            raise ApplicationError(str(refused), type=type(refused).__name__, non_retryable=True) from refused
+            raise await self._refusal(refused) from refused
         except (AttributeError, TypeError, ValueError, LookupError, AssertionError) as bug:
-            # Temporal would try the same again for ever, and whoever waits would not be told.
+            # Temporal would try the same again forever, and whoever waits would not be told.
             await self._let_go()
-            raise ApplicationError(f"{type(bug).__name__}: {bug}", type="InternalError", non_retryable=True) from bug
+            message = cut_message(f"{type(bug).__name__}: {bug}")
+            raise ApplicationError(message, type="InternalError", non_retryable=True) from bug
         finally:
             effects.close()
         return state.value
+
+    async def _refusal(self, refused: TrothError) -> ApplicationError:
+        """Let go of the run; the answer is what its workflow ends with, which whoever waits is told."""
+        await self._let_go()
+        return ApplicationError(cut_message(str(refused)), type=type(refused).__name__, non_retryable=True)
 
     async def _let_go(self) -> None:
         """Give the lease back: the run is interrupted, and can go on elsewhere."""
@@ -222,12 +244,21 @@ class TrothRun:
         if begun["is_new"]:
             return True
         first: int | None = 0
-        steps, taken_back = [], []
+        steps, taken_back, letters = [], [], 0
         while first is not None:
-            page: Page = await self._activity("troth-page", {"run": run_id, "first": first})
+            page: StepPage = await self._activity("troth-page", {"run": run_id, "first": first})
             steps += steps_of(run_id, page["steps"])
             taken_back += steps_of(run_id, page["taken_back"])
             first = page["next"]
+            letters += page["letters"]
+            if letters > MAX_RECORD:
+                raise NotOnTemporalError(
+                    f"The record of the run {run_id!r} has more than {MAX_RECORD:,} letters of JSON, and to go on with "
+                    "it, they would all have to travel through Temporal, which ends a workflow of fifty megabytes. "
+                    "Keep large values in files or tables, and pass their names; this run can go on on an engine "
+                    "without Temporal: `Runtime(store)`."
+                )
+        self.loaded = workflow.info().get_current_history_size()
         journal.load(steps)
         latest = last_moment([*steps, *taken_back])
         run.clock = lambda: max(latest, workflow.now().timestamp())
@@ -292,16 +323,17 @@ class TrothRun:
                 self.pending += tx.operations
                 return answer
 
-    async def _invoke(self, effect: Invoke, run: RunInProgress) -> Outcome:
+    async def _invoke(self, effect: Invoke, run: RunInProgress) -> StepOutcome:
         step, info = effect.step, effect.info
         await self._continue_if_long(run, [info.place.branch, info.place.seq])
         if run.branches > 1:
             await self._record()  # what several branches have written is recorded once, by whoever comes first
         self._split()
-        if self._fitting(self.batches) < len(self.batches):
+        reference = reference_of(step.call)
+        beside = 0 if reference is None else travelling(step.recorded or "")
+        if self._fitting(self.batches, beside) < len(self.batches):
             await self._record()
         self.host.lookup.remember(run.run_id, info.place, info.attempt, step)
-        reference = reference_of(step.call)
         record = self._message([]) if run.branches == 1 else None
         asked = {
             "record": record,
@@ -321,10 +353,10 @@ class TrothRun:
             message = await self._attempt(asked, step, is_deaf=is_deaf, is_begun=run.cancellation.is_asked)
         except ActivityError as failure:
             if is_cancelled_exception(failure) or isinstance(failure.cause, CancelledError):
-                return Outcome("cancelled")
+                return StepOutcome("cancelled")
             if isinstance(failure.cause, ApplicationError) and failure.cause.non_retryable:
                 raise
-            return Outcome("interrupted")  # its worker is gone, or was shut down
+            return StepOutcome("interrupted")  # its worker is gone, or was shut down
         finally:
             self.host.lookup.forget(run.run_id, info.place, info.attempt)
         if message.get("is_elsewhere"):
@@ -347,14 +379,14 @@ class TrothRun:
             summary=step.name[:200],
         )
         if not is_deaf:
-            self.in_flight.add(handle)
+            self.in_flight[handle] = None
             if is_begun:
                 handle.cancel()
         try:
             message: dict[str, Any] = await handle
             return message
         finally:
-            self.in_flight.discard(handle)
+            self.in_flight.pop(handle, None)
 
     async def _pause(self, effect: Pause, run: RunInProgress) -> bool:
         await self._record()
@@ -398,9 +430,16 @@ class TrothRun:
             run.look_again = _LINKED
 
     async def _continue_if_long(self, run: RunInProgress, not_called: list[Any] | None) -> None:
-        """Go on in a new workflow, with the settled answers, before the history of this one is too long."""
+        """Go on in a new workflow, with the settled answers, before the history of this one is too long.
+
+        The new one reads these answers first, which may be long themselves: so it has to do as much as that before it
+        goes on in yet another one.
+        """
         info = workflow.info()
-        is_long = info.is_continue_as_new_suggested() or info.get_current_history_length() > self.host.most_events
+        grown = info.get_current_history_size() - self.loaded
+        is_long = info.get_current_history_length() > self.host.most_events or (
+            info.is_continue_as_new_suggested() and grown > min(max(self.loaded, LEAST_GROWTH), MOST_GROWTH)
+        )
         if is_long and run.branches == 1 and not self.in_flight:
             await self._record()
             self.not_called = not_called
@@ -423,7 +462,7 @@ class TrothRun:
             self.batches.append(batch)
         self.pending = []
 
-    def _message(self, questions: list[dict[str, Any]]) -> Message:
+    def _message(self, questions: list[dict[str, Any]]) -> PendingRecord:
         assert self.journal is not None
         return {
             "run": self.journal.run_id,
@@ -433,7 +472,7 @@ class TrothRun:
             "questions": questions,
         }
 
-    def _recorded(self, message: Message, *, is_requested: bool) -> None:
+    def _recorded(self, message: PendingRecord, *, is_requested: bool) -> None:
         done = message["after"] + len(message["batches"]) - self.after
         self.batches = self.batches[done:]
         self.after += done
@@ -452,7 +491,7 @@ class TrothRun:
                 count = self._fitting(whole["batches"])
                 is_last = count == len(whole["batches"])
                 questions = [question] if is_last and question is not None else []
-                message: Message = {**whole, "batches": whole["batches"][:count], "questions": questions}
+                message: PendingRecord = {**whole, "batches": whole["batches"][:count], "questions": questions}
                 recorded = await self._activity("troth-record", message)
                 if recorded is None:
                     raise _LostError
@@ -461,12 +500,12 @@ class TrothRun:
                     answers, question = recorded["answers"], None
             return answers
 
-    def _fitting(self, batches: list[list[dict[str, Any]]]) -> int:
-        """How many of the batches can travel together."""
-        letters = 0
+    def _fitting(self, batches: list[list[dict[str, Any]]], beside: int = 0) -> int:
+        """How many of the batches can travel together, with so many letters beside them."""
+        letters = beside
         for number, batch in enumerate(batches):
             letters += sum(_size(operation) for operation in batch)
-            if letters > MAX_BATCH and number:
+            if letters > MAX_BATCH and (number or beside):
                 return number
         return len(batches)
 

@@ -37,7 +37,7 @@ class Anchor:
     ) -> None:
         for role, call in (("put", put), ("get", get)):
             if call is not None and bridge.color_of(call) not in (Color.SYNC, Color.ASYNC):
-                raise MisuseError(f"`{role}` of the anchor is {call!r}, which is no plain or async function.")
+                raise MisuseError(f"`{role}` of the anchor is {call!r}, which is neither a sync nor an async function.")
         self._put = _either_color(put)
         self._get = None if get is None else _either_color(get)
 
@@ -86,7 +86,7 @@ def _either_color(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _FileAnchor(Anchor):
-    """An anchor in a file, which stays open: to open it anew for every entry costs more than to write it."""
+    """An anchor in a file, which stays open: to open it again for every entry costs more than to write it."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(self.put, self.get)

@@ -56,7 +56,7 @@ def find_key(secret: bytes | str | None = None, *, make: bool = True) -> AuditKe
     if path.stat().st_mode & 0o077:
         raise MisuseError(
             f"The audit key {str(path)!r} can be read by others, so it proves nothing. Nothing was opened.\n"
-            f"If nobody has read it, `chmod 600 {path}` is enough; otherwise delete it, and a new one is made."
+            f"If no other user has read it, `chmod 600 {path}` is enough; otherwise delete it, and a new one is made."
         )
     text = path.read_text("ascii")
     return _key(text.encode()) if text else find_key_again(path)

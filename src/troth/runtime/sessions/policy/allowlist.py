@@ -70,7 +70,7 @@ def _as_words(command: object) -> list[str] | None:
 
 def _as_text(command: object) -> str:
     if not isinstance(command, str):
-        raise MisuseError(f"{command!r} is no command")
+        raise MisuseError(f"{command!r} is not a command")
     return command
 
 
@@ -92,7 +92,7 @@ def split_commands(text: str) -> list[list[str]]:
         if token in _CHAINS:
             commands.append([])
         elif set(token) <= set("<>&|") and set(token) & set("<>"):
-            raise MisuseError("it redirects, which writes or reads files that nobody judged")
+            raise MisuseError("it redirects, which writes or reads files that were not checked")
         elif set(token) <= set(";&|()"):
             raise MisuseError(f"{token!r} is more than a chain of commands")
         else:
@@ -135,7 +135,7 @@ def _behind(name: str, words: list[str]) -> list[str]:
         if name == "env" and word in ("-S", "--split-string"):
             return shlex.split(words[at + 1]) + words[at + 2 :] if at + 1 < len(words) else []
         if name == "env" and word.startswith(("-S", "--split-string=")):
-            raise MisuseError("what `env -S` starts cannot be told")
+            raise MisuseError("what `env -S` starts cannot be determined")
         if word.startswith("-") and word != "-":
             at += 2 if word in valued else 1
         elif (name in ("env", "sudo") and _ASSIGNMENT.match(word)) or word == "-":
@@ -163,7 +163,7 @@ def _of_shell(words: list[str], depth: int) -> list[list[str]]:
             ]
         if not word.startswith("-"):
             break
-    raise MisuseError(f"what {words[0]!r} runs cannot be told; only its `-c` can")
+    raise MisuseError(f"what {words[0]!r} runs cannot be determined; only its `-c` can")
 
 
 def _fits(words: Sequence[str], row: Sequence[str]) -> bool:
@@ -189,6 +189,6 @@ def check_paths(roots: Iterable[object]) -> tuple[str, ...]:
     values = []
     for root in roots:
         if not isinstance(root, str) or not Path(root).is_absolute():
-            raise MisuseError(f"{root!r} is no absolute path, so nobody could tell what lies in it.")
+            raise MisuseError(f"{root!r} is not an absolute path, so its content is unclear.")
         values.append(root)
     return tuple(values)

@@ -7,11 +7,11 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from troth.runtime.engine.commands import Step
-from troth.runtime.engine.invoke.outcome import Outcome
+from troth.runtime.engine.invoke.outcome import StepOutcome
 from troth.runtime.sessions.errors import HookFailedError
 from troth.runtime.sessions.governance import Governance
 from troth.runtime.sessions.policy.decision import Answer, LoadedPolicy, PolicyRequest, answer_of
-from troth.runtime.sessions.policy.gate import Refusal, current_ring
+from troth.runtime.sessions.policy.gate import GateRefusal, current_ring
 from troth.runtime.sessions.policy.hooks import Hook
 from troth.runtime.store import Transaction
 from troth.runtime.store.rows.sessions import AskRow
@@ -108,9 +108,9 @@ def ask_now(
     if step is None:
         return None
     try:
-        return Outcome("done", Hook("policy", step.call, _LIMIT).ask())
+        return StepOutcome("done", Hook("policy", step.call, _LIMIT).ask())
     except HookFailedError as failed:
-        return Outcome("failed", error=failed)
+        return StepOutcome("failed", error=failed)
 
 
 def decide(
@@ -130,7 +130,7 @@ def decide(
 
 def _answer(policy: LoadedPolicy, opinion: object) -> Answer:
     """What came of asking user code. Nothing but an answer allows anything."""
-    if not isinstance(opinion, Outcome):
+    if not isinstance(opinion, StepOutcome):
         return Answer("deny", "the policy was not asked")
     if opinion.ended != "done":
         problem = opinion.error
@@ -144,7 +144,7 @@ def _answer(policy: LoadedPolicy, opinion: object) -> Answer:
 
 def judge_by_policy(
     governance: Governance, tx: Transaction, what: str, request: PolicyRequest, opinion: object, now: float
-) -> Refusal | dict[str, Any]:
+) -> GateRefusal | dict[str, Any]:
     """What cannot wait for people: a refusal, which is an audit entry of this commit, or what to tell in the entry."""
     consent = decide(governance, tx, request, opinion)
     if consent is None:
@@ -181,14 +181,14 @@ def open_ask(
     return row
 
 
-def refusal_by_policy(what: str, request: PolicyRequest, consent: Consent) -> Refusal:
+def refusal_by_policy(what: str, request: PolicyRequest, consent: Consent) -> GateRefusal:
     """A refusal that tells the policy's reason."""
     reason = consent.answer.reason or "it gave no reason"
     about = f"{what} of {request.agent!r} in session {request.session!r} was refused by the policy"
     if consent.answer.word == "ask":
-        return Refusal(
+        return GateRefusal(
             "policy",
             f"{about}: it needs the yes of a person ({reason}), and only an act can wait for one. Nothing was done.\n"
             "Register it as an `Action`, and have it performed with `member.act`.",
         )
-    return Refusal("policy", f"{about}: {reason}. Nothing was done.")
+    return GateRefusal("policy", f"{about}: {reason}. Nothing was done.")

@@ -77,7 +77,7 @@ def answer_of(value: object) -> Answer:
         return Answer(value)  # type: ignore[arg-type]  # another word is refused
     if isinstance(value, tuple | list) and len(value) == 2 and isinstance(value[1], str):
         return Answer(value[0], value[1])
-    raise MisuseError(f"The policy answered {value!r}, which is no answer.")
+    raise MisuseError(f"The policy answered {value!r}, which is not an answer.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ class LoadedPolicy:
         self.color = bridge.color_of(call)
         if self.color not in (Color.SYNC, Color.ASYNC):
             raise MisuseError(
-                f"The policy is {call!r}, and it cannot be told whether it is sync or async.\n"
+                f"The policy is {call!r}, and it is unclear whether it is sync or async.\n"
                 "It might never be asked, so it was refused. Give a plain or an async function, or a `PolicyTable`."
             )
         self.call = call

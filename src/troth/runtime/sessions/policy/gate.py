@@ -10,7 +10,7 @@ from troth.runtime.sessions.state import SessionState
 from troth.runtime.store import Transaction
 from troth.runtime.store.rows.sessions import StandingRow
 
-__all__ = ["Refusal", "check_standing", "current_ring", "judge"]
+__all__ = ["GateRefusal", "check_standing", "current_ring", "judge"]
 
 _ACTIVE = SessionState.ACTIVE.value
 _MEMBER = {
@@ -21,7 +21,7 @@ _MEMBER = {
 }
 
 
-class Refusal(NamedTuple):
+class GateRefusal(NamedTuple):
     """A rule that says no, and why."""
 
     rule: str
@@ -39,18 +39,18 @@ def current_ring(row: StandingRow, now: float) -> Ring:
     return Ring(row.ring)
 
 
-def check_standing(row: StandingRow | None, session: str, agent: str, what: str, now: float) -> Refusal | None:
+def check_standing(row: StandingRow | None, session: str, agent: str, what: str, now: float) -> GateRefusal | None:
     """Nothing if the session goes on and the agent is a member of it."""
     if row is not None and row.state == "present" and row.session_state == _ACTIVE and now < row.ends_at:
         return None
     if row is None:
-        return Refusal("session", f"{what} was refused: there is no session {session!r}. Nothing was done.")
+        return GateRefusal("session", f"{what} was refused: there is no session {session!r}. Nothing was done.")
     about = _about(session, agent, what)
     if row.session_state != _ACTIVE:
-        return Refusal("state", f"{about}: the session is {row.session_state}. Nothing was done.")
+        return GateRefusal("state", f"{about}: the session is {row.session_state}. Nothing was done.")
     if now >= row.ends_at:
-        return Refusal("duration", f"{about}: the session's time is up. Nothing was done.")
-    return Refusal("membership", f"{about}: the agent {_MEMBER[row.state]}. Nothing was done.")
+        return GateRefusal("duration", f"{about}: the session's time is up. Nothing was done.")
+    return GateRefusal("membership", f"{about}: the agent {_MEMBER[row.state]}. Nothing was done.")
 
 
 def _about(session: str, agent: str, what: str) -> str:
@@ -66,7 +66,7 @@ def judge(
     config: SessionConfig,
     rings: dict[tuple[str, str], int],
     now: float,
-) -> Refusal | int:
+) -> GateRefusal | int:
     """The member's ring if it may; otherwise which rule says no. Uses up its rate, and counts what goes too far.
 
     `rings` remembers the ring of each member, to be tried first; what counts is what the commit sees.
@@ -94,7 +94,7 @@ def judge(
         tokens = min(at_once, row.tokens + max(0.0, now - row.tokens_at) * per_second)
     if tokens < 1.0:
         about = _about(session, agent, what)
-        return Refusal(
+        return GateRefusal(
             "rate", f"{about}: ring {int(ring)} may act {per_second:g} times a second. Nothing was done; try it later."
         )
     rows.set_tokens(session, agent, tokens - 1.0, now)
@@ -113,12 +113,12 @@ def _beyond(
     about: str,
     ring: Ring,
     needed: Ring,
-) -> Refusal:
+) -> GateRefusal:
     fade = max(0.0, now - row.breach_at) / config.breach_window * config.breach_limit
     breach = max(0.0, row.breach - fade) + (ring - needed)
     tx.sessions.set_breach(session, agent, breach, now)
     message = f"{about}: it needs ring {int(needed)}, and the agent is in ring {int(ring)}. Nothing was done."
     if math.ceil(breach) >= config.breach_limit:  # what fades between two attempts is no attempt less
         tx.sessions.set_member_state(session, agent, "suspended")
-        return Refusal("breach", f"{message} It has tried so often that it is suspended.")
-    return Refusal("ring", message)
+        return GateRefusal("breach", f"{message} It has tried so often that it is suspended.")
+    return GateRefusal("ring", message)

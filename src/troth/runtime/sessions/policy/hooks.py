@@ -20,7 +20,7 @@ class Hook:
         self.color = bridge.color_of(call)
         if self.color not in (Color.SYNC, Color.ASYNC):
             raise MisuseError(
-                f"The hook `{name}` is {call!r}, and it cannot be told whether it is sync or async.\n"
+                f"The hook `{name}` is {call!r}, and it is unclear whether it is sync or async.\n"
                 "It might never be called, so it was refused. Give a plain or an async function."
             )
         self._name = name

@@ -20,7 +20,7 @@ _CHANGES = {kind: action for action, kind in CHANGES.items()}
 _PAGE = 1000
 
 
-class Judged(NamedTuple):
+class RehearsedAct(NamedTuple):
     """One recorded act, and what the policy says of it."""
 
     entry: int
@@ -32,7 +32,7 @@ class Rehearsal(NamedTuple):
     """How many acts were looked at, and those that would have been denied, or asked about."""
 
     total: int
-    differing: list[Judged]
+    differing: list[RehearsedAct]
 
     def to_json(self) -> dict[str, Any]:
         """For machines."""
@@ -66,7 +66,7 @@ def rehearse(store: Store, target: object, session: str | None = None) -> Rehear
             answer = answer_of(policy.call(request) if policy.is_table else hook.ask(request))
             count += 1
             if answer.word in ("deny", "ask"):
-                differing.append(Judged(row.seq, request, answer))
+                differing.append(RehearsedAct(row.seq, request, answer))
         if len(rows) < _PAGE:
             return Rehearsal(count, differing)
         after = rows[-1].seq

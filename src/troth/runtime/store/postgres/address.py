@@ -1,9 +1,9 @@
 """Read the address of a store in PostgreSQL: what libpq is given, and what is ours.
 
-    postgresql://user@host/database?schema=troth&heartbeat=1&lifetime=5
+    postgresql://user@host/database?schema=troth&heartbeat=1&lifetime=5&machine_lifetime=600
 
-`schema`, `heartbeat` and `lifetime` are ours; everything else is libpq's, TLS and credentials included. What is shown
-of an address is put together anew from the few parts that are no secret.
+`schema`, `heartbeat`, `lifetime` and `machine_lifetime` are ours; everything else is libpq's, TLS and credentials
+included. What is shown of an address is put together anew from the few parts that are no secret.
 """
 
 import re
@@ -15,12 +15,15 @@ from psycopg.errors import ProgrammingError
 
 from troth.errors import MisuseError
 
-__all__ = ["HEARTBEAT", "LIFETIME", "SCHEMA", "Address", "parse"]
+__all__ = ["HEARTBEAT", "LIFETIME", "MACHINE_LIFETIME", "SCHEMA", "Address", "parse"]
 
 SCHEMA = "troth"
 HEARTBEAT = 1.0
 LIFETIME = 5.0
 """Seconds without a heartbeat after which an owner is taken for dead. Five beats: one that is late is not enough."""
+MACHINE_LIFETIME = 600.0
+"""Seconds after which the jobs of a machine are lost on which nobody looks after them. A job outlives its program,
+which may be restarted or brought up to date meanwhile."""
 
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 
@@ -33,8 +36,11 @@ class Address:
     schema: str
     heartbeat: float
     lifetime: float
+    machine_lifetime: float
     shown: str
     """What may be printed and logged."""
+    is_pooled: bool = False
+    """Whether a pooler stands between, so that nothing can be set for a session. It is found out by connecting."""
 
     @property
     def silence(self) -> float:
@@ -54,7 +60,7 @@ def parse(url: str) -> Address:
     ours: dict[str, str] = {}
     theirs: list[tuple[str, str]] = []
     for name, value in parse_qsl(query, keep_blank_values=True):
-        if name in {"schema", "heartbeat", "lifetime"}:
+        if name in {"schema", "heartbeat", "lifetime", "machine_lifetime"}:
             ours[name] = value
         else:
             theirs.append((name, value))
@@ -79,7 +85,9 @@ def parse(url: str) -> Address:
             f"`lifetime` is {lifetime:g} s and `heartbeat` {heartbeat:g} s in the address of the store: an owner whose "
             "one heartbeat is late would be taken for dead. Let it live for at least two heartbeats."
         )
-    return Address(make_conninfo("", **parts), schema, heartbeat, lifetime, _shown(parts, schema))
+    machine_lifetime = _seconds("machine_lifetime", ours, MACHINE_LIFETIME)
+    shown = _shown(parts, schema)
+    return Address(make_conninfo("", **parts), schema, heartbeat, lifetime, machine_lifetime, shown)
 
 
 def _seconds(name: str, ours: dict[str, str], usual: float) -> float:

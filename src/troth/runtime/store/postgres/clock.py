@@ -8,11 +8,12 @@ takes a lease looks at the clock itself.
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 
 __all__ = ["DatabaseClock"]
 
 _passed: Callable[[], float] = (
-    (lambda: time.clock_gettime(time.CLOCK_BOOTTIME)) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic
+    partial(time.clock_gettime, time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic
 )
 """Counts on while the machine sleeps, where there is such a clock."""
 

@@ -5,7 +5,15 @@ from psycopg import errors
 
 from troth.runtime.store.errors import ReadOnlyStoreError, StoreError
 
-__all__ = ["UnknownOutcomeError", "is_disconnected", "is_unavailable", "is_worth_another", "named", "unreachable"]
+__all__ = [
+    "UnknownOutcomeError",
+    "is_disconnected",
+    "is_starting",
+    "is_unavailable",
+    "is_worth_another",
+    "named",
+    "unreachable",
+]
 
 _AGAIN = (
     errors.SerializationFailure,
@@ -35,7 +43,7 @@ class UnknownOutcomeError(StoreError):
         super().__init__(
             f"The connection to the store {where} was lost while a commit was made, and the database cannot be asked "
             f"now whether it was kept (transaction {number}).\n"
-            "Look at what is recorded before doing the same again; runs go on from what is recorded in any case."
+            "Look at what is recorded before doing the same again; runs resume from what is recorded in any case."
         )
 
     def __reduce__(self) -> tuple[type["UnknownOutcomeError"], tuple[str, str]]:
@@ -56,7 +64,14 @@ def is_unavailable(error: BaseException) -> bool:
     """Whether the server cannot be reached just now, or goes away."""
     if isinstance(error, _SERVER_GOES):
         return True
-    return isinstance(error, psycopg.OperationalError) and error.sqlstate is None
+    # 08 is a connection that went, which is also how a pooler says that the server behind it did.
+    return isinstance(error, psycopg.OperationalError) and (error.sqlstate is None or error.sqlstate.startswith("08"))
+
+
+def is_starting(conninfo: str) -> bool | None:
+    """Whether the server that is there is just being started or ended, and lets nobody in; nothing if none answers."""
+    answer = psycopg.pq.PGconn.ping(conninfo.encode())
+    return answer == psycopg.pq.Ping.REJECT if answer in (psycopg.pq.Ping.REJECT, psycopg.pq.Ping.OK) else None
 
 
 def named(error: psycopg.Error, where: str) -> StoreError:
@@ -68,7 +83,7 @@ def named(error: psycopg.Error, where: str) -> StoreError:
             "Name the primary server; `target_session_attrs=read-write` in the address finds it among several hosts."
         )
     elif isinstance(error, errors.UndefinedTable):
-        problem = StoreError(f"The store {where} has lost its tables: {message}. Nothing was written. Open it anew.")
+        problem = StoreError(f"The store {where} has lost its tables: {message}. Nothing was written. Open it again.")
     elif isinstance(error, errors.DiskFull | errors.OutOfMemory):
         problem = StoreError(
             f"The store {where} could not be written: {message}. Nothing of this commit was kept.\n"
@@ -82,7 +97,7 @@ def named(error: psycopg.Error, where: str) -> StoreError:
     else:
         problem = StoreError(
             f"The store {where} could not be written: {message}. Nothing of this commit was kept.\n"
-            "What was committed before is safe. The log of the database says more."
+            "What was committed before is safe. The log of the database has the details."
         )
     problem.__cause__ = error
     return problem
@@ -93,7 +108,7 @@ def unreachable(error: BaseException, where: str, seconds: float) -> StoreError:
     message = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     problem = StoreError(
         f"The store {where} could not be reached for {seconds:g} s: {message}\n"
-        "Nothing of this commit was kept; what was committed before is safe. It goes on by itself once the database "
+        "Nothing of this commit was kept; what was committed before is safe. It continues by itself once the database "
         "is back."
     )
     problem.__cause__ = error

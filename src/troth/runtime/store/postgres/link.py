@@ -15,8 +15,12 @@ from psycopg.conninfo import conninfo_to_dict
 
 from troth.runtime.store.postgres import statements
 from troth.runtime.store.postgres.address import Address
+from troth.runtime.store.postgres.commits.ordinary_appends import OrdinaryAppend
+from troth.runtime.store.postgres.commits.ordinary_steps import OrdinaryStep, encode, in_order
+from troth.runtime.store.postgres.commits.prepared import PreparedStatements, Texts, can_be_prepared, text_array
+from troth.runtime.store.postgres.pooler import cursor_of, qualified
 
-__all__ = ["Link", "connect", "parameters"]
+__all__ = ["CommitConnection", "connect", "connect_plain", "parameters"]
 
 Values = Sequence[object] | Mapping[str, object]
 _USUAL: dict[str, str | int] = {
@@ -35,15 +39,21 @@ _SERVER = {"tcp_keepalives_idle": "5", "tcp_keepalives_interval": "2", "tcp_keep
 def parameters(address: Address, **settings: str) -> dict[str, Any]:
     """What psycopg is given beside the address, so that statements find the tables of the store's schema."""
     chosen = conninfo_to_dict(address.conninfo)
+    if address.is_pooled:
+        return {**_plain(chosen), "cursor_factory": cursor_of(address.schema)}
     server = {"search_path": address.schema, **_SERVER, **settings}
     options = " ".join(f"-c {name}={value}" for name, value in server.items())
-    usual = {name: value for name, value in _USUAL.items() if name not in chosen}
     return {
-        **usual,
-        "autocommit": True,
+        **_plain(chosen),
         "prepare_threshold": 2,
         "options": f"{chosen.get('options') or ''} {options}".strip(),
     }
+
+
+def _plain(chosen: Mapping[str, object]) -> dict[str, Any]:
+    """What every connection is given, also one through a pooler."""
+    usual = {name: value for name, value in _USUAL.items() if name not in chosen}
+    return {**usual, "autocommit": True, "prepare_threshold": None}
 
 
 def connect(address: Address, **settings: str) -> "psycopg.Connection[Any]":
@@ -51,19 +61,31 @@ def connect(address: Address, **settings: str) -> "psycopg.Connection[Any]":
     return psycopg.connect(address.conninfo, **parameters(address, **settings))
 
 
+def connect_plain(address: Address) -> "psycopg.Connection[Any]":
+    """A new connection for which nothing is set, so that it is let in by a pooler, too."""
+    return psycopg.connect(address.conninfo, **_plain(conninfo_to_dict(address.conninfo)))
+
+
 SHORT_PATIENCE = "250ms"
 """How long what shares a transaction waits for a lock, before each part is committed by itself."""
 
 
-class Link:
-    """A connection for commits. One thread at a time."""
+class CommitConnection:
+    """A connection for commits, with limits such as `lock_timeout`. One thread at a time."""
 
-    def __init__(self, connection: "psycopg.Connection[Any]") -> None:
-        self.connection = connection
+    def __init__(self, address: Address, **limits: str) -> None:
+        self.connection = connect(address, **limits)
         self.id = uuid.uuid4().hex
-        self._begin = statements.BEGIN.format(writer=self.id).encode()
+        begin = statements.BEGIN
+        if address.is_pooled:  # the limits of the session are those of others
+            chosen = "".join(statements.SET_LIMIT.format(name=name, value=value) for name, value in limits.items())
+            begin = qualified(begin, address.schema).replace("; ", f"; {chosen}", 1)
+        self._begin = begin.format(writer=self.id).encode()
+        self._usual_patience = limits.get("lock_timeout") if address.is_pooled else None
         # One cursor for all: each answer is read before the next question, and a new one costs as much as a short one.
-        self._cursor = connection.cursor()
+        self._cursor = self.connection.cursor()
+        is_quick = not address.is_pooled and can_be_prepared(self.connection)
+        self._prepared = PreparedStatements(self.connection) if is_quick else None
 
     def execute(self, statement: str, values: Values = ()) -> "psycopg.Cursor[Any]":
         """Carry out a statement. Its answer is to be read before the next one is asked."""
@@ -72,22 +94,54 @@ class Link:
     def begin(self) -> str:
         """Begin a transaction; the answer is its number, by which the database can be asked what became of it."""
         answer = self._cursor.execute(self._begin)
-        answer.nextset()
+        while answer.nextset():
+            pass
         row = answer.fetchone() or self.execute(statements.ADD_WRITER, (self.id,)).fetchone()
         assert row is not None
         return str(row[0])
 
-    def commit_steps(self, number: str, rows: str, *, is_shared: bool) -> list[tuple[Any, ...]]:
-        """Carry out and commit ordinary steps; the answer has those whose leases are held.
+    def _commit_at_once(self, statement: str, values: Texts) -> Sequence[Sequence[str | None]]:
+        """Carry out a statement that is a transaction by itself. No row: nothing was written, and it is tried again."""
+        ask = self._ask if self._prepared is None else self._prepared.execute
+        answer = ask(statement, values)
+        if not answer:  # this connection has no row yet, or was idle for so long that it was removed
+            self.execute(statements.ADD_WRITER, (self.id,))
+            answer = ask(statement, values)
+        return answer
+
+    def _ask(self, statement: str, values: Texts) -> list[tuple[str | None, ...]]:
+        return self.execute(statement, values).fetchall()
+
+    def commit_steps(self, number: str, steps: Sequence[OrdinaryStep]) -> dict[int, bool]:
+        """Carry out and commit ordinary steps. The answer has the held ones, and whether to cancel their runs.
 
         `number` is chosen by the caller, who can ask by it what became of the statement: `call_off`.
         """
-        values = (number, self.id, SHORT_PATIENCE if is_shared else None, rows)
-        answer = self.execute(statements.ORDINARY_STEPS, values).fetchall()
-        if not answer:  # this connection has no row yet, or was idle for so long that it was removed
-            self.execute(statements.ADD_WRITER, (self.id,))
-            answer = self.execute(statements.ORDINARY_STEPS, values).fetchall()
-        return answer
+        if len(steps) == 1 and "w" in steps[0].row:
+            values = (number, self.id, self._usual_patience, *in_order(steps[0]))
+            answer = self._commit_at_once(statements.ORDINARY_STEP, values)
+        else:
+            patience = SHORT_PATIENCE if len(steps) > 1 else self._usual_patience
+            answer = self._commit_at_once(statements.ORDINARY_STEPS, (number, self.id, patience, encode(steps)))
+        return {int(index): requested == "1" for index, requested in answer if index is not None}
+
+    def commit_append(self, number: str, append: OrdinaryAppend) -> bool:
+        """Carry out and commit an ordinary append; answers whether it was written. For `number`, see `commit_steps`."""
+        last = str(append.last)
+        values = (
+            *(
+                self._usual_patience,
+                self.id,
+                append.resource,
+                append.token,
+                str(len(append.kinds)),
+                append.stream,
+                last,
+            ),
+            *(number, self.id, last, text_array(append.kinds), text_array(append.payloads)),
+            text_array([repr(at) for at in append.times]),
+        )
+        return any(was_written == "true" for (was_written,) in self._commit_at_once(statements.APPEND_HELD, values))
 
     def call_off(self, writer: str, number: str) -> bool:
         """Whether the statement `number` of another link was kept. If not, it never will be."""

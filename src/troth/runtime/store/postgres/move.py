@@ -18,28 +18,23 @@ from psycopg import sql
 
 from troth.errors import MisuseError
 from troth.runtime.store.errors import StoreError
-from troth.runtime.store.postgres import faults
+from troth.runtime.store.postgres import faults, statements
 from troth.runtime.store.postgres.address import Address, parse
-from troth.runtime.store.postgres.link import connect
+from troth.runtime.store.postgres.link import connect_plain
 from troth.runtime.store.postgres.store import PostgresStore
+from troth.runtime.store.sqlite.message_index import INDEX
 from troth.runtime.store.sqlite.store import SqliteStore
 
-__all__ = ["Moved", "move_file"]
+__all__ = ["MovedTable", "move_file"]
 
 _LEFT = frozenset({"owners", "leases", "channels"})  # of processes that have ended
 _FETCH = 2000  # rows at a time
-_DERIVED = {
-    "streams": "INSERT INTO streams (stream, last) SELECT stream, max(seq) FROM events GROUP BY stream",
-}
 _COUNTERS = {"signals": "id", "events": "id", "promises": "number", "state_changes": "id"}
-_IN_PARTS = {
-    "outbox_counts": "SELECT name, sum(count)::bigint FROM outbox_counts GROUP BY name ORDER BY name",
-    "state_counts": "SELECT kind, word, sum(count)::bigint FROM state_counts GROUP BY kind, word ORDER BY kind, word",
-}
+_IN_PARTS = {"outbox_counts": statements.MOVED_OUTBOX_COUNTS, "state_counts": statements.MOVED_STATE_COUNTS}
 _BY_TRIGGERS = frozenset({"state_counts", "state_changes"})  # written when other tables are
 
 
-class Moved(NamedTuple):
+class MovedTable(NamedTuple):
     """One table: how many rows it has on both sides, and what they come to."""
 
     table: str
@@ -53,7 +48,7 @@ class _Table(NamedTuple):
     key: tuple[str, ...]
 
 
-def move_file(path: str | os.PathLike[str], url: str) -> tuple[list[Moved], bool]:
+def move_file(path: str | os.PathLike[str], url: str) -> tuple[list[MovedTable], bool]:
     """Move the file at `path` into the store at `url`. Answers the tables, and whether anything had to be written.
 
     Refused if somebody living works on the file, or if the store holds something else already.
@@ -68,19 +63,24 @@ def move_file(path: str | os.PathLike[str], url: str) -> tuple[list[Moved], bool
     try:
         with (
             contextlib.closing(sqlite3.connect(f"file:{file.absolute()}?mode=ro", uri=True)) as source,
-            contextlib.closing(connect(address)) as connection,
+            contextlib.closing(connect_plain(address)) as connection,
+            _in_schema(connection, address),
         ):
+            source.execute("BEGIN")  # all that is read is of one moment
             tables = list(_tables(source))
             before = _digests_here(source, tables)
             is_new = _write(source, connection, address, tables, before, name)
             after = _digests_there(connection, tables)
+            if after != before:
+                pairs = zip(before, after, strict=True)
+                wrong = ", ".join(here.table for here, there in pairs if here != there)
+                raise StoreError(
+                    f"What was written to {name} is not what the file holds: {wrong} differ. Nothing of it was kept."
+                )
     except sqlite3.Error as cause:
         raise StoreError(f"The store {str(file)!r} could not be read: {cause}. Nothing was moved.") from cause
     except psycopg.Error as cause:
         raise faults.named(cause, name) from cause
-    if after != before:
-        wrong = ", ".join(one.table for one, other in zip(before, after, strict=True) if one != other)
-        raise StoreError(f"What was moved to {name} is not what the file holds: {wrong} differ. Do not use it.")
     return after, is_new
 
 
@@ -102,7 +102,7 @@ def _tables(source: sqlite3.Connection) -> Iterator[_Table]:
     )
     # Promises come first, because their deliveries are told by their ids; what is told comes last.
     for (name,) in sorted(names.fetchall(), key=lambda row: (row[0] in _BY_TRIGGERS, row[0] != "promises", row[0])):
-        if name in _LEFT:
+        if name in _LEFT or name.startswith(INDEX):
             continue
         info = source.execute(f"PRAGMA table_info({name})").fetchall()
         key = [row[1] for row in sorted((row for row in info if row[5]), key=lambda row: row[5])]
@@ -120,31 +120,39 @@ def _rows_there(connection: "psycopg.Connection[Any]", table: _Table) -> Iterato
     if table.name in _IN_PARTS:
         yield from connection.execute(_IN_PARTS[table.name].encode())
         return
-    query = sql.SQL("SELECT {} FROM {} ORDER BY {}").format(
-        _names(table.columns), sql.Identifier(table.name), _names(table.key)
+    query = sql.SQL(statements.MOVED_ROWS).format(
+        columns=_names(table.columns), table=sql.Identifier(table.name), key=_names(table.key)
     )
     with connection.transaction(), connection.cursor(name="troth_move") as cursor:
         cursor.itersize = _FETCH
         yield from cursor.execute(query)
 
 
+@contextlib.contextmanager
+def _in_schema(connection: "psycopg.Connection[Any]", address: Address) -> Iterator[None]:
+    """A transaction that finds the tables of the store, also through a pooler, which keeps nothing for a session."""
+    with connection.transaction():
+        connection.execute(sql.SQL(statements.IN_SCHEMA).format(schema=sql.Identifier(address.schema)))
+        yield
+
+
 def _names(columns: Iterable[str]) -> sql.Composed:
     return sql.SQL(", ").join(map(sql.Identifier, columns))
 
 
-def _digest(table: str, rows: Iterable[Sequence[Any]]) -> Moved:
+def _digest(table: str, rows: Iterable[Sequence[Any]]) -> MovedTable:
     digest, count = hashlib.sha256(), 0
     for row in rows:
         count += 1
         digest.update(json.dumps([value.hex() if isinstance(value, bytes) else value for value in row]).encode())
-    return Moved(table, count, digest.hexdigest()[:16])
+    return MovedTable(table, count, digest.hexdigest()[:16])
 
 
-def _digests_here(source: sqlite3.Connection, tables: Sequence[_Table]) -> list[Moved]:
+def _digests_here(source: sqlite3.Connection, tables: Sequence[_Table]) -> list[MovedTable]:
     return [_digest(table.name, _rows_here(source, table)) for table in tables]
 
 
-def _digests_there(connection: "psycopg.Connection[Any]", tables: Sequence[_Table]) -> list[Moved]:
+def _digests_there(connection: "psycopg.Connection[Any]", tables: Sequence[_Table]) -> list[MovedTable]:
     return [_digest(table.name, _rows_there(connection, table)) for table in tables]
 
 
@@ -153,33 +161,35 @@ def _write(
     connection: "psycopg.Connection[Any]",
     address: Address,
     tables: Sequence[_Table],
-    before: Sequence[Moved],
+    before: Sequence[MovedTable],
     name: str,
 ) -> bool:
-    """Copy every table, unless all of them are there already; whoever else moves at the same time waits."""
-    with connection.transaction():
-        connection.execute("SELECT pg_advisory_xact_lock(1414680404, hashtext(%s))", (f"move {address.schema}",))
-        digests = _digests_there(connection, tables)
-        if digests == list(before):
-            return False
-        if filled := [digest.table for digest in digests if digest.rows]:
-            raise MisuseError(
-                f"The store {name} holds something else already: there are rows in {', '.join(filled)}.\n"
-                "Nothing was moved. Name an empty schema: `postgresql://…?schema=NAME`."
-            )
-        for table in tables:
-            columns = (*table.columns, "part") if table.name in _IN_PARTS else table.columns
-            if table.name in _BY_TRIGGERS:
-                connection.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(table.name)))
-            into = sql.SQL("COPY {} ({}) FROM STDIN").format(sql.Identifier(table.name), _names(columns))
-            more = (0,) if table.name in _IN_PARTS else ()
-            with connection.cursor().copy(into) as copy:
-                for row in _rows_here(source, table):
-                    copy.write_row((*row, *more))
-        for statement in _DERIVED.values():
-            connection.execute(statement.encode())
-        for table_name, column in _COUNTERS.items():
-            counter = sql.SQL("SELECT setval(pg_get_serial_sequence({}, {}), max({})) FROM {} HAVING max({}) > 0")
-            place, name_of = f"{address.schema}.{table_name}", sql.Identifier(column)
-            connection.execute(counter.format(place, column, name_of, sql.Identifier(table_name), name_of))
+    """Copy every table, unless all of them are there already. Whoever else moves at the same time waits."""
+    connection.execute(statements.LOCK_STORE, (f"move {address.schema}",))
+    digests = _digests_there(connection, tables)
+    if digests == list(before):
+        return False
+    if filled := [digest.table for digest in digests if digest.rows]:
+        raise MisuseError(
+            f"The store {name} holds something else already: there are rows in {', '.join(filled)}.\n"
+            "Nothing was moved. Name an empty schema: `postgresql://…?schema=NAME`."
+        )
+    for table in tables:
+        columns = (*table.columns, "part") if table.name in _IN_PARTS else table.columns
+        if table.name in _BY_TRIGGERS:
+            connection.execute(sql.SQL(statements.EMPTY).format(table=sql.Identifier(table.name)))
+        into = sql.SQL(statements.COPY_IN).format(table=sql.Identifier(table.name), columns=_names(columns))
+        more = (0,) if table.name in _IN_PARTS else ()
+        with connection.cursor().copy(into) as copy:
+            for row in _rows_here(source, table):
+                copy.write_row((*row, *more))
+    connection.execute(statements.COUNT_STREAMS)
+    for table_name, column in _COUNTERS.items():
+        counter = sql.SQL(statements.GO_ON_COUNTING).format(
+            place=f"{address.schema}.{table_name}",
+            column=column,
+            name=sql.Identifier(column),
+            table=sql.Identifier(table_name),
+        )
+        connection.execute(counter)
     return True

@@ -23,6 +23,7 @@ from psycopg import sql
 
 from troth.runtime.store.notifications import Notifications
 from troth.runtime.store.postgres import statements
+from troth.runtime.store.postgres.commits.prepared import PreparedStatements, can_be_prepared
 
 __all__ = ["News"]
 
@@ -40,9 +41,16 @@ class News:
     """The news of one store. Every method may be called from any thread."""
 
     def __init__(
-        self, connect: "Callable[[], psycopg.Connection[Any]]", channel: str, notices: Notifications, where: str
+        self,
+        connect: "Callable[[], psycopg.Connection[Any]]",
+        channel: str,
+        notices: Notifications,
+        where: str,
+        *,
+        can_listen: bool = True,
     ) -> None:
         self._connect = connect
+        self._can_listen = can_listen
         self.channel = channel
         self._notices = notices
         self._where = where
@@ -56,6 +64,7 @@ class News:
         self._wake: tuple[int, int] | None = None
         self._is_closed = False
         self._is_listening = threading.Event()
+        self._backlog: list[bytes | str] = []  # heard, and not looked at
 
     def after_fork(self) -> None:
         """In the child: there is no thread, and the connection is the parent's."""
@@ -125,11 +134,17 @@ class News:
             os.close(end)
 
     def _serve(self, connection: "psycopg.Connection[Any]", wake: int) -> None:
-        connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(self.channel)))
-        self._send(connection)
+        if self._can_listen:
+            connection.execute(sql.SQL(statements.LISTEN).format(channel=sql.Identifier(self.channel)))
+        connection.add_notify_handler(lambda notice: self._backlog.append(notice.payload))  # heard by psycopg meanwhile
+        prepared = PreparedStatements(connection) if self._can_listen and can_be_prepared(connection) else None
+        send = connection.execute if prepared is None else prepared.execute
+        self._send(send)
         self._notices.publish_all()  # of what was told while nobody listened
-        self._is_listening.set()
-        look_at = time.monotonic() + _LOOK_AGAIN
+        if self._can_listen:
+            self._is_listening.set()
+        every = _LOOK_AGAIN if self._can_listen else _LOOK_OFTEN
+        look_at = time.monotonic() + every
         told_at = 0.0
         with selectors.DefaultSelector() as selector:
             selector.register(connection.fileno(), selectors.EVENT_READ)
@@ -141,22 +156,25 @@ class News:
                     pause = told_at + _PAUSE - time.monotonic()
                     if pause > 0 and not self._is_closed:
                         time.sleep(pause)
-                    self._send(connection)
+                    self._send(send)
                     told_at = time.monotonic()
                 if self._is_closed:
-                    self._send(connection)
+                    self._send(send)
                     return
                 self._hear(connection)
                 if time.monotonic() >= look_at:
-                    self._notices.publish([topic for topic in self._notices.topics() if topic.startswith(_FOLLOWED)])
-                    look_at = time.monotonic() + _LOOK_AGAIN
+                    if self._can_listen:
+                        self._notices.publish([name for name in self._notices.topics() if name.startswith(_FOLLOWED)])
+                    else:
+                        self._notices.publish_all()
+                    look_at = time.monotonic() + every
 
-    def _send(self, connection: "psycopg.Connection[Any]") -> None:
+    def _send(self, send: Callable[[str, tuple[str, str]], object]) -> None:
         with self._lock:
             topics, self._pending = self._pending, set()
         try:
             if topics:
-                connection.execute(statements.NOTIFY, (self.channel, self._message(topics)))
+                send(statements.NOTIFY, (self.channel, self._message(topics)))
         except psycopg.Error:
             with self._lock:
                 self._pending |= topics
@@ -164,8 +182,14 @@ class News:
 
     def _hear(self, connection: "psycopg.Connection[Any]") -> None:
         topics: set[str] = set()
-        for notice in connection.notifies(timeout=0):
-            sender, *named = json.loads(notice.payload)
+        pgconn = connection.pgconn
+        pgconn.consume_input()  # what `notifies` of psycopg does, without a generator and a clock: this is done often
+        while (notice := pgconn.notifies()) is not None:
+            if notice.be_pid != pgconn.backend_pid:
+                self._backlog.append(notice.extra)
+        backlog, self._backlog = self._backlog, []
+        for text in backlog:
+            sender, *named = json.loads(text)
             if sender != self._me:
                 topics.update(named)
         if _ALL in topics:

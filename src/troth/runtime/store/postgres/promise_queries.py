@@ -7,7 +7,7 @@ from troth.runtime.store.postgres import statements
 from troth.runtime.store.postgres.dialect import in_psycopg
 from troth.runtime.store.postgres.liveness import Liveness
 from troth.runtime.store.postgres.queries import living_owners
-from troth.runtime.store.postgres.readers import Readers
+from troth.runtime.store.postgres.readers import PostgresReaders
 from troth.runtime.store.rows.promise_queries import PromiseReader
 
 __all__ = ["PostgresPromiseReader"]
@@ -18,7 +18,7 @@ class PostgresPromiseReader(PromiseReader):
 
     _HOW_MANY = "count(*)"  # numbers have gaps
 
-    def __init__(self, readers: Readers, liveness: Liveness) -> None:
+    def __init__(self, readers: PostgresReaders, liveness: Liveness) -> None:
         self._pool = readers
         self._liveness = liveness
 

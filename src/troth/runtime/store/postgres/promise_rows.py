@@ -11,8 +11,8 @@ from troth.runtime.store.identity import Owner
 from troth.runtime.store.postgres import statements
 from troth.runtime.store.postgres.dialect import translating
 from troth.runtime.store.postgres.liveness import Liveness
-from troth.runtime.store.promise_records import DeliveryRecord, NewPromise
-from troth.runtime.store.rows.deliveries import delivery_of, place_of
+from troth.runtime.store.promise_records import DeliveryAttempt, DeliveryRecord, NewPromise
+from troth.runtime.store.rows.deliveries import LOST, delivery_of, place_of, with_attempt
 from troth.runtime.store.rows.promises import RUN, SHORTEST, USUAL_RETENTION, PromisedRun, PromiseRows, check_promised
 
 __all__ = ["PostgresPromiseRows"]
@@ -123,8 +123,14 @@ class PostgresPromiseRows(PromiseRows):
         """Send what was to go through a channel that has come back."""
         return self._became_due(self._native(statements.REVIVE, (now, now, channel, home)).rowcount)
 
+    def open_channel(self, channel: str, owner: str, now: float) -> None:
+        """Write down that an owner serves a channel."""
+        self._native(statements.LOCK_CHANNEL, (channel,))
+        super().open_channel(channel, owner, now)
+
     def is_served(self, channel: str, now: float) -> bool:  # noqa: ARG002  the database has its own clock
-        """Whether somebody living serves a channel."""
+        """Whether somebody living serves a channel. Until this commit nobody new does."""
+        self._native(statements.LOCK_CHANNEL, (channel,))
         rows = self._native(statements.SERVERS, (channel,)).fetchall()
         return any(self._liveness.is_alive(Owner(*row)) for row in rows)
 
@@ -136,11 +142,12 @@ class PostgresPromiseRows(PromiseRows):
         """Make due again what was leased by an owner who is dead, or who did not renew in time. Answers how many."""
         lives: dict[str | None, bool] = {}
         voided = 0
-        for *place, owner, attempt, until in self._native(statements.LOCK_LEASED).fetchall():
+        for *place, owner, attempt, until, channel, written in self._native(statements.LOCK_LEASED).fetchall():
             if owner not in lives:
                 lives[owner] = self._lives(owner, now)
             if not lives[owner] or until < now:
-                self._native(statements.VOID_LEASE, (now + delay(attempt), now, *place))
+                attempts = with_attempt(written, DeliveryAttempt(attempt, now, channel, "lost", LOST))
+                self._native(statements.VOID_LEASE, (now + delay(attempt), now, attempts, *place))
                 voided += 1
         return self._became_due(voided)
 

@@ -174,16 +174,14 @@ def _pages(
         before = (rows[-1][13], rows[-1][0])
 
 
-def orphans(connection: Connection, decisions: Iterable[str], liveness: Liveness) -> list[tuple[str, str]]:
-    """Runs that are not over and that nobody living holds, as (id, decision), oldest first."""
-    alive = living_owners(connection, liveness)
-    return [(row[0], row[1]) for row in _rows(connection, statements.ORPHANS, (alive, list(decisions)))]
+def orphans(connection: Connection, decisions: Iterable[str], living: list[str]) -> list[tuple[str, str]]:
+    """Runs that are not over and that none of the `living` holds, as (id, decision), oldest first."""
+    return [(row[0], row[1]) for row in _rows(connection, statements.ORPHANS, (living, list(decisions)))]
 
 
-def unheld(connection: Connection, prefix: str, liveness: Liveness) -> list[str]:
-    """The ids of runs that are not over and that nobody living holds, of decisions that begin so; oldest first."""
-    alive = living_owners(connection, liveness)
-    return [row[0] for row in _rows(connection, statements.UNHELD, (alive, len(prefix), prefix))]
+def unheld(connection: Connection, prefix: str, living: list[str]) -> list[str]:
+    """The ids of runs that are not over and that none of the `living` holds, of decisions that begin so; by age."""
+    return [row[0] for row in _rows(connection, statements.UNHELD, (living, len(prefix), prefix))]
 
 
 def cancelling(connection: Connection) -> list[str]:

@@ -18,14 +18,14 @@ from troth.runtime.store.postgres import faults
 from troth.runtime.store.postgres.address import Address
 from troth.runtime.store.postgres.link import parameters
 
-__all__ = ["Readers"]
+__all__ = ["PostgresReaders"]
 
 T = TypeVar("T")
 Connection = psycopg.Connection[Any]
 _MOST = 8  # connections that read at the same time
 
 
-class Readers:
+class PostgresReaders:
     """Connections that only read."""
 
     def __init__(self, address: Address, is_committing_here: Callable[[], bool], patience: float) -> None:
@@ -39,7 +39,7 @@ class Readers:
     def _new_pool(self) -> "ConnectionPool[Connection]":
         return ConnectionPool(
             self._address.conninfo,
-            kwargs=parameters(self._address, default_transaction_read_only="on"),
+            kwargs=parameters(self._address),
             min_size=0,
             max_size=_MOST,
             timeout=5.0,
@@ -63,7 +63,7 @@ class Readers:
                 "that share its transaction, have written."
             )
         if self._is_closed:
-            raise MisuseError(f"The store {self._address.shown} is closed. Open it anew to read from it.")
+            raise MisuseError(f"The store {self._address.shown} is closed. Open it again to read from it.")
         deadline = time.monotonic() + self._patience
         while True:
             try:

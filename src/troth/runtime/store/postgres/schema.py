@@ -15,6 +15,7 @@ from psycopg.errors import InsufficientPrivilege
 from troth.errors import MisuseError
 from troth.runtime.store.errors import NewerStoreError, NotAStoreError
 from troth.runtime.store.failpoints import reach
+from troth.runtime.store.postgres import statements
 from troth.runtime.store.sqlite.store import STORE_MIGRATE
 
 __all__ = ["MIGRATIONS", "VERSION", "migrate", "tables", "version_of"]
@@ -318,21 +319,31 @@ def _triggers() -> Iterator[str]:
         yield f"CREATE TRIGGER {name} {when}{row} EXECUTE FUNCTION troth_{name}()"
 
 
-MIGRATIONS: Sequence[Sequence[str]] = (_V1.split(";"), (*_LISTS.split(";"), *_triggers()))
-"""The statements of each version."""
+def _functions_of_any_session() -> Iterator[str]:
+    """The same functions, which find their tables whatever the search path is: a pooler lends sessions of others."""
+    for statement in _triggers():
+        if statement.startswith("CREATE FUNCTION"):
+            replaced = statement.replace("CREATE FUNCTION ", "CREATE OR REPLACE FUNCTION @.", 1)
+            yield _OURS.sub(r"\1@.\2", replaced)
+
+
+_OURS = re.compile(r"(INTO |FROM |PERFORM )(state_counts|state_changes|promises|troth_tell|troth_count)\b")
+
+MIGRATIONS: Sequence[Sequence[str]] = (
+    _V1.split(";"),
+    (*_LISTS.split(";"), *_triggers()),
+    (*_functions_of_any_session(),),
+    ("ALTER TABLE deliveries ADD COLUMN attempts T",),
+)
+"""The statements of each version. `T` is text, `@` the schema."""
 VERSION = len(MIGRATIONS)
 
-_LOCK = "SELECT pg_advisory_xact_lock(1414680404, hashtext(%s))"
 _TYPE = re.compile(r"\bT\b")
-_TABLES = (
-    "SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
-    "WHERE n.nspname = %s AND c.relkind = 'r' ORDER BY 1"
-)
 
 
 def tables(connection: "Connection[Any]", schema: str) -> list[str]:
     """The names of the tables in a schema."""
-    return [name for (name,) in connection.execute(_TABLES, (schema,)).fetchall()]
+    return [name for (name,) in connection.execute(statements.TABLES, (schema,)).fetchall()]
 
 
 def version_of(connection: "Connection[Any]", schema: str) -> int:
@@ -346,7 +357,7 @@ def version_of(connection: "Connection[Any]", schema: str) -> int:
             )
         return 0
     where = sql.Identifier(schema, "troth_version")
-    row = connection.execute(sql.SQL("SELECT max(version) FROM {}").format(where)).fetchone()
+    row = connection.execute(sql.SQL(statements.VERSION_OF).format(table=where)).fetchone()
     version = int(row[0] or 0) if row else 0
     if version > VERSION:
         raise NewerStoreError(
@@ -362,15 +373,16 @@ def migrate(connection: "Connection[Any]", schema: str, migrations: Sequence[Seq
     reach(STORE_MIGRATE.before)
     try:
         with connection.transaction():
-            connection.execute(_LOCK, (schema,))
+            connection.execute(statements.LOCK_STORE, (schema,))
             version = version_of(connection, schema)
             if version == 0:
                 _make(connection, schema)
-            connection.execute(sql.SQL("SET LOCAL search_path = {}").format(sql.Identifier(schema)))
+            connection.execute(sql.SQL(statements.IN_SCHEMA).format(schema=sql.Identifier(schema)))
             for number, script in enumerate(migrations[version:], start=version + 1):
                 for statement in filter(str.strip, script):
-                    connection.execute(_TYPE.sub('text COLLATE "C"', statement).encode())
-                connection.execute("INSERT INTO troth_version (version) VALUES (%s)", (number,))
+                    written = _TYPE.sub('text COLLATE "C"', statement).replace("@.", f'"{schema}".')
+                    connection.execute(written.encode())
+                connection.execute(statements.SET_VERSION, (number,))
             reach(STORE_MIGRATE.written)
     except InsufficientPrivilege as refused:
         raise MisuseError(
@@ -383,11 +395,7 @@ def migrate(connection: "Connection[Any]", schema: str, migrations: Sequence[Seq
 
 def _make(connection: "Connection[Any]", schema: str) -> None:
     name = sql.Identifier(schema)
-    has_schema = connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (schema,)).fetchone()
+    has_schema = connection.execute(statements.HAS_SCHEMA, (schema,)).fetchone()
     if has_schema is None:
-        connection.execute(sql.SQL("CREATE SCHEMA {}").format(name))
-    connection.execute(
-        sql.SQL("CREATE TABLE {} (version bigint PRIMARY KEY, at timestamptz NOT NULL DEFAULT now())").format(
-            sql.Identifier(schema, "troth_version")
-        )
-    )
+        connection.execute(sql.SQL(statements.MAKE_SCHEMA).format(schema=name))
+    connection.execute(sql.SQL(statements.MAKE_VERSION).format(table=sql.Identifier(schema, "troth_version")))

@@ -35,7 +35,39 @@ ROLLBACK_TO = "ROLLBACK TO SAVEPOINT unit"
 IS_IN_PROGRESS = "SELECT pg_xact_status(%s::text::xid8) = 'in progress'"
 WAS_KEPT = "SELECT EXISTS (SELECT 1 FROM writers WHERE id = %s AND transaction = %s)"
 SHORT_PATIENCE = "SET LOCAL lock_timeout = '250ms'"
+SET_LIMIT = "SET LOCAL {name} = '{value}'; "
 NOTIFY = "SELECT pg_notify(%s, %s)"
+
+LISTEN = "LISTEN {channel}"
+SERVER_PROCESS = "SELECT pg_backend_pid()"
+"""The server's own number of this session's process. A pooler tells its clients another one."""
+
+# The tables
+
+LOCK_STORE = "SELECT pg_advisory_xact_lock(1414680404, hashtext(%s))"
+"""Whoever makes the tables, changes them, or moves a file into them, does so alone."""
+TABLES = (
+    "SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+    "WHERE n.nspname = %s AND c.relkind = 'r' ORDER BY 1"
+)
+VERSION_OF = "SELECT max(version) FROM {table}"
+SET_VERSION = "INSERT INTO troth_version (version) VALUES (%s)"
+HAS_SCHEMA = "SELECT 1 FROM pg_namespace WHERE nspname = %s"
+MAKE_SCHEMA = "CREATE SCHEMA {schema}"
+MAKE_VERSION = "CREATE TABLE {table} (version bigint PRIMARY KEY, at timestamptz NOT NULL DEFAULT now())"
+IN_SCHEMA = "SET LOCAL search_path = {schema}"
+
+# A file that is moved here
+
+MOVED_ROWS = "SELECT {columns} FROM {table} ORDER BY {key}"
+MOVED_OUTBOX_COUNTS = "SELECT name, sum(count)::bigint FROM outbox_counts GROUP BY name ORDER BY name"
+MOVED_STATE_COUNTS = "SELECT kind, word, sum(count)::bigint FROM state_counts GROUP BY kind, word ORDER BY kind, word"
+EMPTY = "DELETE FROM {table}"
+COPY_IN = "COPY {table} ({columns}) FROM STDIN"
+COUNT_STREAMS = "INSERT INTO streams (stream, last) SELECT stream, max(seq) FROM events GROUP BY stream"
+GO_ON_COUNTING = (
+    "SELECT setval(pg_get_serial_sequence({place}, {column}), max({name})) FROM {table} HAVING max({name}) > 0"
+)
 
 # Runs
 
@@ -154,12 +186,46 @@ ORDINARY_STEPS = (
     f"written AS (INSERT INTO history ({_COLUMNS}, data, kind, key, args, color, code) "
     "SELECT r, seq + 1, 0, w, a, b, s, n, d, NULL, NULL, NULL, NULL, NULL FROM last WHERE w IS NOT NULL UNION ALL "
     "SELECT r, seq + CASE WHEN w IS NULL THEN 1 ELSE 2 END, 0, 'begun', aa, bb, ss, nn, NULL, 'step', k, g, c, v "
-    "FROM last RETURNING 1) SELECT held.i, held.cancel_requested FROM noted LEFT JOIN held ON true"
+    "FROM last RETURNING 1) SELECT held.i::text, held.cancel_requested::text FROM noted LEFT JOIN held ON true"
 )
 """Ordinary commits of several runs: for each the answer of a step, if there is one, and the intent of the next, if its
 lease is still ours. A statement is a transaction by itself, so this is one round trip. No row is answered where the row
 of this connection is gone, and then nothing is written either: that is how a statement is called off whose answer was
 lost on the way (`CALL_OFF`). Runs and leases are looked up one by one; to join them would read whole tables."""
+ORDINARY_STEP = (
+    "WITH noted AS (UPDATE writers SET transaction = %s, at = extract(epoch FROM clock_timestamp()) WHERE id = %s "
+    "RETURNING set_config('lock_timeout', coalesce(%s::text, current_setting('lock_timeout')), true)), "
+    "held AS MATERIALIZED (SELECT run.id, run.cancel_requested FROM noted "
+    "CROSS JOIN LATERAL (SELECT l.resource FROM leases l WHERE l.resource = %s AND l.token = %s "
+    "FOR NO KEY UPDATE) lease "
+    "CROSS JOIN LATERAL (SELECT runs.id, runs.cancel_requested FROM runs WHERE runs.id = %s "
+    "FOR NO KEY UPDATE) run), "
+    "last AS MATERIALIZED (SELECT held.id, coalesce((SELECT seq FROM history WHERE run_id = held.id "
+    "ORDER BY seq DESC, sub DESC LIMIT 1), 0) AS seq FROM held), "
+    f"written AS (INSERT INTO history ({_COLUMNS}, data, kind, key, args, color, code) "
+    f"SELECT last.id, last.seq + 1, 0, {_PLACE}, %s::text, NULL, NULL, NULL, NULL, NULL FROM last UNION ALL "
+    "SELECT last.id, last.seq + 2, 0, 'begun', %s::float8, %s::text, %s::bigint, %s::text, NULL, 'step', %s::text, "
+    "%s::text, %s::text, %s::text FROM last RETURNING 1) "
+    "SELECT CASE WHEN held.id IS NOT NULL THEN '0' END, held.cancel_requested::text FROM noted LEFT JOIN held ON true"
+)
+"""`ORDINARY_STEPS` for one step with an answer before it: there is no list to be written and read, which is a third."""
+
+APPEND_HELD = (
+    "WITH mine AS MATERIALIZED (SELECT set_config('lock_timeout', coalesce(%s::text, current_setting('lock_timeout')), "
+    "true) FROM writers WHERE id = %s FOR NO KEY UPDATE), "
+    "held AS MATERIALIZED (SELECT 1 FROM mine CROSS JOIN LATERAL (SELECT l.resource FROM leases l "
+    "WHERE l.resource = %s AND l.token = %s FOR NO KEY UPDATE) lease), "
+    "counted AS (UPDATE streams SET last = last + %s FROM held WHERE stream = %s AND last = %s RETURNING stream), "
+    "noted AS (UPDATE writers SET transaction = %s, at = extract(epoch FROM clock_timestamp()) FROM counted "
+    "WHERE id = %s RETURNING counted.stream), "
+    "written AS (INSERT INTO events (stream, seq, kind, payload, at) SELECT noted.stream, %s + entry.number, "
+    "entry.kind, entry.payload, entry.at FROM noted CROSS JOIN unnest(%s::text[], %s::text[], %s::float8[]) "
+    "WITH ORDINALITY AS entry (kind, payload, at, number) ORDER BY entry.number RETURNING 1) "
+    "SELECT (EXISTS (SELECT 1 FROM noted))::text FROM mine"
+)
+"""Entries of one stream, if the lease is still ours and the stream is as long as it is thought to be; answers whether
+it was. No row is answered where the row of this connection is gone, as with `ORDINARY_STEPS`; only what was written is
+noted there. That row is locked first, so the transaction has its number before an entry has one."""
 CALL_OFF = "DELETE FROM writers WHERE id = %s RETURNING transaction"
 """Waits for a statement that is under way over that connection; one that comes later writes nothing."""
 
@@ -219,8 +285,6 @@ SET_TRIMMED = (
     "INSERT INTO trimmed (stream, last) VALUES (%s, %s) ON CONFLICT (stream) DO UPDATE SET last = excluded.last"
 )
 TRIMMED = "SELECT last FROM trimmed WHERE stream = %s"
-NEWEST_EVENT = "SELECT coalesce(max(id), 0) FROM events"
-NEWEST_CHANGE = "SELECT coalesce(max(id), 0) FROM state_changes"
 FOLD_COUNTS = (
     "WITH gone AS (DELETE FROM state_counts WHERE part <> 0 AND part NOT IN (SELECT pid FROM pg_stat_activity) "
     "RETURNING kind, word, count), summed AS (SELECT kind, word, sum(count)::bigint AS count FROM gone "
@@ -229,11 +293,13 @@ FOLD_COUNTS = (
     "ON CONFLICT (kind, word, part) DO UPDATE SET count = state_counts.count + excluded.count"
 )
 """Put the counts of connections that are gone together, so that there are as many rows as connections."""
-IN_PROGRESS = (
-    "SELECT pg_snapshot_xmin(now)::text::bigint, pg_snapshot_xmax(now)::text::bigint "
-    "FROM (SELECT pg_current_snapshot() AS now) one"
+NEWEST = "SELECT coalesce(max(id), 0), pg_is_in_recovery() FROM {table}"
+WRITERS_OF = (
+    "SELECT DISTINCT virtualtransaction FROM pg_locks WHERE locktype = 'relation' AND granted "
+    "AND mode = 'RowExclusiveLock' AND relation = (SELECT tableoid FROM {table} LIMIT 1) "
+    "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
 )
-"""The oldest transaction that is not over, and the first that has not begun; the same number if none is under way."""
+"""Transactions of this database that have written to a table and are not over; their names are never used again."""
 EVENTS_OF_ALL = (
     f"SELECT {EVENT.sql} FROM events WHERE id > %s AND id <= %s AND stream >= %s AND stream < %s ORDER BY id LIMIT %s"
 )
@@ -307,16 +373,19 @@ LEASE_DELIVERY = (
     "attempt = d.attempt + 1, first_attempt_at = coalesce(d.first_attempt_at, %s) FROM promises p "
     f"WHERE p.number = d.promise AND d.promise = %s AND d.kind = %s AND d.seq = %s RETURNING {DELIVERY}"
 )
+LOCK_CHANNEL = "SELECT pg_advisory_xact_lock(1414680406, hashtext(%s))"
+"""Whoever opens a channel sends what is stored for it; whoever finds that nobody serves it stores what is due. Neither
+sees what the other is about to commit, so they take turns."""
 SERVERS = (
     "SELECT o.id, o.machine, o.pid, o.pid_started, o.beat_at FROM channels c JOIN owners o ON o.id = c.owner "
     "WHERE c.name = %s"
 )
 LOCK_LEASED = (
-    "SELECT promise, kind, seq, owner, attempt, leased_until FROM deliveries WHERE state = 'leased' "
-    "ORDER BY leased_until FOR NO KEY UPDATE SKIP LOCKED"
+    "SELECT promise, kind, seq, owner, attempt, leased_until, channel, attempts FROM deliveries "
+    "WHERE state = 'leased' ORDER BY leased_until FOR NO KEY UPDATE SKIP LOCKED"
 )
 VOID_LEASE = (
-    "UPDATE deliveries SET state = 'due', due_at = %s, updated_at = %s, owner = NULL, token = NULL, "
+    "UPDATE deliveries SET state = 'due', due_at = %s, updated_at = %s, attempts = %s, owner = NULL, token = NULL, "
     "leased_until = NULL WHERE promise = %s AND kind = %s AND seq = %s"
 )
 LOCK_EXPIRED = (

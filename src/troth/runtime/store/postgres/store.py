@@ -12,8 +12,11 @@ what a task commits is committed by a thread of the store's own, together with w
 import asyncio
 import atexit
 import contextlib
+import dataclasses
 import hashlib
 import os
+import random
+import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -30,20 +33,21 @@ from troth.runtime.store.lists import StoreLists
 from troth.runtime.store.loop_batch import LoopBatch
 from troth.runtime.store.maintenance_thread import MaintenanceThread
 from troth.runtime.store.notifications import Notifications, Notifier
-from troth.runtime.store.postgres import faults, queries, schema, statements
+from troth.runtime.store.postgres import faults, pooler, queries, schema, statements
 from troth.runtime.store.postgres.address import parse
 from troth.runtime.store.postgres.clock import DatabaseClock
-from troth.runtime.store.postgres.commits.writer import PATIENCE, Writer
+from troth.runtime.store.postgres.commits.ordinary_appends import LastEntries
+from troth.runtime.store.postgres.commits.writer import PATIENCE, PostgresWriter
 from troth.runtime.store.postgres.dialect import Translated
 from troth.runtime.store.postgres.horizon import Horizon
-from troth.runtime.store.postgres.link import Link, connect
+from troth.runtime.store.postgres.link import CommitConnection, connect, connect_plain
 from troth.runtime.store.postgres.liveness import Liveness
 from troth.runtime.store.postgres.news import News
 from troth.runtime.store.postgres.promise_queries import PostgresPromiseReader
-from troth.runtime.store.postgres.readers import Readers
+from troth.runtime.store.postgres.readers import PostgresReaders
 from troth.runtime.store.postgres.server_rows import PostgresServerRows
 from troth.runtime.store.postgres.session_rows import PostgresSessionRows
-from troth.runtime.store.postgres.transaction import PostgresTransaction
+from troth.runtime.store.postgres.transaction import PostgresTransaction, unheld_topic
 from troth.runtime.store.records import Event, HistoryEntry, Recorded, RunRecord, RunState, Signal, StepRecord
 from troth.runtime.store.rows.runs import owner_of
 from troth.runtime.store.rows.server import ServerRows
@@ -79,6 +83,7 @@ class PostgresStore:
         self.name = self._address.shown
         self.path = _folder() / hashlib.sha256(self.name.encode()).hexdigest()[:32] / "store"
         self.is_shared = True
+        self.machine_lifetime = self._address.machine_lifetime
         self.beat_every = self._address.heartbeat
         self.is_read_only = read_only
         self._patience = patience
@@ -86,62 +91,93 @@ class PostgresStore:
         self._database_clock = DatabaseClock()
         self.clock: Callable[[], float] = clock or self._database_clock
         self._liveness = Liveness(self._address.silence, self.clock, is_database_clock=clock is None)
+        self._prepare()
         self._batches: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, LoopBatch] = weakref.WeakKeyDictionary()
         self._given_away: list[LoopBatch] = []
         self.keeper = MaintenanceThread("troth-store")
         self._committer = MaintenanceThread("troth-commits")
         self.notices = Notifications(self._watch)
-        self._news = News(self._connect_plain, f"troth_{self._address.schema}"[:63], self.notices, self.name)
+        self._news = News(
+            lambda: connect(self._address),
+            f"troth_{self._address.schema}"[:63],
+            self.notices,
+            self.name,
+            can_listen=not self._address.is_pooled,
+        )
+        self._unheld = Notifier()
+        self._hears_of_unheld = False
+        self._nothing_unheld: dict[tuple[str, ...], tuple[tuple[int, frozenset[str]], float]] = {}
+        self._last_entries = LastEntries()
         self._writer = self._new_writer()
         self._chore_writer = self._new_writer()
-        self._horizon = Horizon()
-        self._change_horizon = Horizon(statements.NEWEST_CHANGE)
-        self._readers = Readers(self._address, self._is_committing_here, patience)
+        self._horizon = Horizon("events")
+        self._change_horizon = Horizon("state_changes")
+        self._readers = PostgresReaders(self._address, self._is_committing_here, patience)
         self.promises = PostgresPromiseReader(self._readers, self._liveness)
         self.lists = StoreLists(self._ask, self._living, self._complete_changes)
-        try:
-            self._prepare()
-        except BaseException:
-            self._readers.close()
-            raise
         self.keeper.every(_ASK_TIME_EVERY, self._ask_time)
         _open_stores.add(self)
 
     def _prepare(self) -> None:
-        """Make the tables, or bring them up to date; what is wrong with the address is said now."""
-        try:
-            with contextlib.closing(self._connect_plain()) as connection:
-                version = schema.version_of(connection, self._address.schema)
-                if version != schema.VERSION:
-                    if self.is_read_only:
-                        raise ReadOnlyStoreError(
-                            f"The store {self.name} has to be made, or brought up to date, before it can be looked at."
-                            "\nIt was not touched. Open it once for writing."
-                        )
-                    schema.migrate(connection, self._address.schema)
-                if not self.is_read_only:
-                    connection.execute(statements.FORGET_OLD_WRITERS)  # of connections that were never closed
-                    connection.execute(statements.FOLD_COUNTS)
-                self._database_clock.measure(lambda: _time_of(connection))
-        except psycopg.Error as cause:
-            if faults.is_unavailable(cause) or isinstance(cause, psycopg.OperationalError):
-                raise _unopened(self.name, cause) from cause
-            raise faults.named(cause, self.name) from cause
+        """Make the tables, or bring them up to date; what is wrong with the address is said now.
 
-    def _connect_plain(self) -> "psycopg.Connection[Any]":
-        return connect(self._address)
+        A server that is just being started or ended is waited for, as a commit does. One that is not there is not: the
+        address may be wrong.
+        """
+        deadline = time.monotonic() + self._patience
+        is_in, was_refused = False, False
+        while True:
+            try:
+                with contextlib.closing(connect_plain(self._address)) as connection:
+                    is_in = True
+                    self._prepare_over(connection)
+                    return
+            except psycopg.Error as cause:
+                if is_in:
+                    is_waited_for = faults.is_unavailable(cause)
+                elif (is_starting := faults.is_starting(self._address.conninfo)) is None:
+                    is_waited_for = False
+                else:  # if it lets others in, it may have come up since: it has to refuse us twice
+                    is_waited_for = is_starting or not was_refused
+                    was_refused = not is_starting
+                if not is_waited_for or time.monotonic() >= deadline:
+                    if faults.is_unavailable(cause) or isinstance(cause, psycopg.OperationalError):
+                        raise _unopened(self.name, cause) from cause
+                    raise faults.named(cause, self.name) from cause
+            is_in = False
+            time.sleep(random.uniform(0.05, 0.3))  # noqa: S311  so that workers do not come back all at once
 
-    def _connect_link(self) -> Link:
-        # A worker that is stopped in the middle of a transaction would keep what it has locked for ever. The server
+    def _prepare_over(self, connection: "psycopg.Connection[Any]") -> None:
+        self._address = dataclasses.replace(self._address, is_pooled=pooler.is_between(connection))
+        version = schema.version_of(connection, self._address.schema)
+        if version != schema.VERSION:
+            if self.is_read_only:
+                raise ReadOnlyStoreError(
+                    f"The store {self.name} has to be made, or brought up to date, before it can be looked at."
+                    "\nIt was not touched. Open it once for writing."
+                )
+            schema.migrate(connection, self._address.schema)
+        if not self.is_read_only:
+            for statement in (statements.FORGET_OLD_WRITERS, statements.FOLD_COUNTS):  # of those that are gone
+                connection.execute(pooler.qualified(statement, self._address.schema).encode())
+        self._database_clock.measure(lambda: _time_of(connection))
+
+    def _connect_link(self) -> CommitConnection:
+        # A worker that is stopped in the middle of a transaction would keep what it has locked forever. The server
         # ends its session when it would be taken for dead, so that whoever takes over does not wait for it.
         life = f"{int(self._address.silence * 1000)}ms"
-        return Link(connect(self._address, idle_in_transaction_session_timeout=life, lock_timeout="10s"))
+        return CommitConnection(self._address, idle_in_transaction_session_timeout=life, lock_timeout="10s")
 
-    def _new_writer(self) -> Writer:
-        return Writer(self.name, self._connect_link, self._begin, self._committed, self._news.in_commit, self._patience)
+    def _new_writer(self) -> PostgresWriter:
+        return PostgresWriter(
+            *(self.name, self._connect_link, self._begin, self._committed, self._news.in_commit),
+            *(self._last_entries, self._patience),
+        )
 
-    def _begin(self, link: Link, is_shared: bool) -> PostgresTransaction:  # noqa: FBT001  as `Begin` has it
-        return PostgresTransaction(link, self._liveness, self._news.channel, is_shared=is_shared)
+    def _begin(self, link: CommitConnection, is_shared: bool) -> PostgresTransaction:  # noqa: FBT001  as `Begin` has it
+        return PostgresTransaction(
+            link, self._liveness, self._news.channel, is_shared=is_shared, appended=self._last_entries.note
+        )
 
     def _committed(self, topics: set[str]) -> None:
         self.notices.publish(topics)
@@ -274,7 +310,10 @@ class PostgresStore:
 
     def events(self, stream: str, *, after: int = 0, limit: int = 1000) -> list[Event]:
         """The entries of a stream that follow number `after`."""
-        return self._readers.ask(lambda connection: queries.events_after(connection, stream, after, limit))
+        events = self._readers.ask(lambda connection: queries.events_after(connection, stream, after, limit))
+        if events:
+            self._last_entries.note(stream, events[-1].seq)
+        return events
 
     def last_event(self, stream: str) -> int:
         """The number of the stream's last entry; 0 if it is empty."""
@@ -310,14 +349,36 @@ class PostgresStore:
         """Whether an owner may still be at work."""
         return self._liveness.is_alive(owner)
 
-    def orphans(self, decisions: Iterable[str]) -> list[tuple[str, str]]:
+    def orphans(self, decisions: Iterable[str], *, patience: float = 0.0) -> list[tuple[str, str]]:
         """Runs of these decisions that are not over and that nobody living holds, as (id, decision)."""
-        names = list(decisions)
-        return self._readers.ask(lambda connection: queries.orphans(connection, names, self._liveness))
+        names = sorted(decisions)
+        return self._ask_for_unheld(names, patience, lambda *where: queries.orphans(where[0], names, where[1]))
 
-    def unheld(self, prefix: str) -> list[str]:
+    def unheld(self, prefix: str, *, patience: float = 0.0) -> list[str]:
         """The ids of runs that are not over and that nobody living holds, of decisions that begin so; oldest first."""
-        return self._readers.ask(lambda connection: queries.unheld(connection, prefix, self._liveness))
+        return self._ask_for_unheld([prefix, "*"], patience, lambda *where: queries.unheld(where[0], prefix, where[1]))
+
+    def _ask_for_unheld(
+        self, names: list[str], patience: float, ask: "Callable[[psycopg.Connection[Any], list[str]], list[T]]"
+    ) -> list[T]:
+        """The runs that `ask` finds. It reads all that are not over; to see who lives, only the few owners are read."""
+        if patience and not self._hears_of_unheld:
+            self._hears_of_unheld = True
+            self.notices.add(self._unheld, [unheld_topic])
+
+        def question(connection: "psycopg.Connection[Any]") -> list[T]:
+            rings, looked_at = self._unheld.count, time.monotonic()
+            living = queries.living_owners(connection, self._liveness)
+            seen = rings, frozenset(living)
+            last = self._nothing_unheld.get(tuple(names))
+            if last is not None and last[0] == seen and looked_at - last[1] < patience:
+                return []
+            runs = ask(connection, living)
+            if not runs:
+                self._nothing_unheld[tuple(names)] = seen, looked_at
+            return runs
+
+        return self._readers.ask(question)
 
     def cancelling(self) -> list[str]:
         """Runs that are to be cancelled and are not over."""
@@ -369,7 +430,7 @@ class PostgresStore:
 
     def _check_open(self) -> None:
         if self._is_closed:
-            raise MisuseError(f"The store {self.name} is closed. Nothing was written; open it anew.")
+            raise MisuseError(f"The store {self.name} is closed. Nothing was written; open it again.")
         if self.is_read_only:
             raise ReadOnlyStoreError(f"The store {self.name} was opened only to be looked at, so nothing was written.")
 
@@ -378,6 +439,8 @@ class PostgresStore:
             part.after_fork()
         self._news.after_fork()
         self._given_away = []
+        self._unheld = Notifier()
+        self._hears_of_unheld = False
 
     def close(self) -> None:
         """Commit what was given to the store's thread, tell of it, and close every connection. May be called twice."""

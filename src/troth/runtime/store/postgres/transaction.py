@@ -15,7 +15,7 @@ from troth.runtime.store.json_codec import keep, read
 from troth.runtime.store.list_records import changes_topic
 from troth.runtime.store.postgres import statements
 from troth.runtime.store.postgres.dialect import Execute, translating
-from troth.runtime.store.postgres.link import Link
+from troth.runtime.store.postgres.link import CommitConnection
 from troth.runtime.store.postgres.liveness import Liveness
 from troth.runtime.store.postgres.promise_rows import PostgresPromiseRows
 from troth.runtime.store.postgres.server_rows import PostgresServerRows
@@ -30,19 +30,25 @@ from troth.runtime.store.rows.server import ServerRows
 from troth.runtime.store.rows.sessions import SessionRows
 from troth.runtime.store.sqlite.transaction import history_topic, run_topic, stream_topic
 
-__all__ = ["PostgresTransaction", "lost"]
+__all__ = ["PostgresTransaction", "lost", "unheld_topic"]
+
+unheld_topic = "unheld"
+"""Of commits that leave a run without an owner before it is over."""
 
 
 class PostgresTransaction:
     """The writes of one transaction, and the reads that they rely on. What is read is locked until the commit."""
 
     __slots__ = (
+        "_appended",
         "_carry_out",
         "_channel",
         "_conversations",
+        "_held",
         "_promised",
         "_session_rows",
         "_settled",
+        "_unheld",
         "liveness",
         "number",
         "promises",
@@ -51,7 +57,16 @@ class PostgresTransaction:
         "topics",
     )
 
-    def __init__(self, link: Link, liveness: Liveness, channel: str, *, is_shared: bool) -> None:
+    def __init__(
+        self,
+        link: CommitConnection,
+        liveness: Liveness,
+        channel: str,
+        *,
+        is_shared: bool,
+        appended: Callable[[str, int], object] = lambda *_: None,
+    ) -> None:
+        self._appended = appended
         self.number = link.begin()
         if is_shared:
             link.execute(statements.SHORT_PATIENCE)
@@ -60,6 +75,8 @@ class PostgresTransaction:
         self._channel = channel
         self.liveness = liveness
         self.topics: set[str] = set()
+        self._unheld: set[str] = set()  # the leases of runs that were let go of, or have none yet
+        self._held: set[str] = set()  # those that were taken, or are needed no more
         self._session_rows = PostgresSessionRows(self.execute, lambda: self.topics.add(changes_topic), locks=True)
         self._conversations = ConversationRows(translating(self.execute))
         self.sessions: SessionRows = self._session_rows
@@ -81,6 +98,8 @@ class PostgresTransaction:
 
     def tell(self, message: Callable[[set[str]], str | None]) -> None:
         """Have this commit tell other workers of what they may wait for."""
+        if not self._unheld <= self._held:
+            self.topics.add(unheld_topic)
         text = message(self.topics) if self.topics else None
         if text is not None:
             self.execute(statements.NOTIFY, (self._channel, text))
@@ -90,6 +109,7 @@ class PostgresTransaction:
         self.topics = topics
         self._settled = None
         self._promised.clear()
+        self._held.clear()
         self._session_rows.forget_locks()
 
     # Runs
@@ -113,6 +133,7 @@ class PostgresTransaction:
             return False
         self.execute(statements.RUN_BEGUN, (run_id, now))
         self._promised[run_id] = None
+        self._unheld.add(f"run:{run_id}")
         self.topics.add(history_topic(run_id))
         self.topics.add(changes_topic)
         return True
@@ -139,6 +160,7 @@ class PostgresTransaction:
         place = (run_id, None, None)
         self._append(place, Happened.RUN_ENDED, now, data=error, kind=state._value_, outcome=ending)
         self.promises.settle("run", run_id, PromiseState.of_run(state), now, result=result, error=error)
+        self._held.add(f"run:{run_id}")
         self.topics.add(run_topic(run_id))
         self.topics.add(changes_topic)
 
@@ -148,6 +170,7 @@ class PostgresTransaction:
             return False
         self.promises.close_run(run_id)
         self._append((run_id, None, None), Happened.RUN_RESUMED, now)
+        self._unheld.add(f"run:{run_id}")
         self.topics.add(run_topic(run_id))
         self.topics.add(changes_topic)
         return True
@@ -389,11 +412,17 @@ class PostgresTransaction:
         """Append to a stream; the answer is the entry's number in it, counted from 1 without gaps."""
         text, _ = keep(payload, f"event {kind!r}")
         (seq,) = self.execute(statements.APPEND_EVENT, (stream, stream, kind, text, now)).fetchone()
+        self._appended(stream, seq)
         self.topics.add(stream_topic(stream))
         if stream.startswith(CONVERSATIONS) and isinstance(payload, Mapping):
             self._conversations.note(stream.removeprefix(CONVERSATIONS), kind, payload, now)
             self.topics.add(changes_topic)
         return int(seq)
+
+    def append_events(self, stream: str, entries: Sequence[tuple[str, object]], now: float) -> int:
+        """`append_event` for several entries; the answer is the number of the first."""
+        first, *_ = [self.append_event(stream, kind, payload, now) for kind, payload in entries]
+        return first
 
     def last_event(self, stream: str) -> int:
         """The number of the stream's last entry; 0 if it is empty. Nobody else appends to it until this commit."""
@@ -446,6 +475,7 @@ class PostgresTransaction:
         living, dead = self.liveness.known(holder)
         values = (resource, owner_id, token, now, living, self.liveness.moment(now), self.liveness.lifetime, dead)
         if self.execute(statements.CLAIM, values).fetchone() is not None:
+            self._held.add(resource)
             self.topics.add(resource)
             return None
         return self.holder_of(resource)
@@ -475,6 +505,8 @@ class PostgresTransaction:
     def release(self, resource: str, token: str) -> None:
         """Give the lease back, if it is still ours."""
         self.execute(statements.RELEASE_LEASE, (resource, token))
+        if resource.startswith("run:"):
+            self._unheld.add(resource)
         self.topics.add(resource)
 
     # The store itself
@@ -492,7 +524,7 @@ class PostgresTransaction:
 def lost(resource: str) -> LeaseLostError:
     """The error of a commit that does not hold the lease of `resource` any more."""
     return LeaseLostError(
-        f"{resource!r} is owned by somebody else now, so nothing was written.\n"
+        f"{resource!r} is owned by another process now, so nothing was written.\n"
         "This happens to a worker that was stopped, or could not reach the database, for longer than its lifetime: "
         "another one took over and went on from the last recorded step. `engine.result` waits for it."
     )

@@ -4,7 +4,7 @@ The log of a conversation is the truth. Its row follows from it, and is written 
 conversations reads no logs. Nothing here begins or commits.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 __all__ = ["CONVERSATIONS", "ENDED", "MESSAGE", "OPENED", "STARTED", "ConversationRows"]
@@ -28,10 +28,9 @@ class ConversationRows:
         """Follow one entry of a log. Those that change nothing that a list shows cost nothing."""
         if kind == MESSAGE:
             if payload.get("role") == "user":
-                title = str(payload.get("text") or "")[:_TITLE]
                 self._execute(
                     "UPDATE conversations SET title = ?, changed_at = ? WHERE id = ? AND title IS NULL",
-                    (title, now, conversation_id),
+                    (_title(payload), now, conversation_id),
                 )
         elif kind == STARTED:
             self._execute(
@@ -50,3 +49,32 @@ class ConversationRows:
                 "ON CONFLICT (id) DO NOTHING",
                 (conversation_id, str(payload.get("agent") or ""), now, now),
             )
+
+    def note_beginning(
+        self, conversation_id: str, entries: Sequence[tuple[str, Mapping[str, Any]]], now: float
+    ) -> bool:
+        """`note` for the first entries of a log, all at once; false, and nothing is done, where there is a row already.
+
+        Each change of a row costs more than the entry itself: what lists count is kept with it.
+        """
+        agent, title, run = "", None, None
+        for kind, payload in entries:
+            if kind == OPENED:
+                agent = str(payload.get("agent") or "")
+            elif kind == STARTED:
+                run = str(payload.get("run"))
+            elif kind == MESSAGE and title is None and payload.get("role") == "user":
+                title = _title(payload)
+        state = "idle" if run is None else "running"
+        cursor = self._execute(
+            "INSERT INTO conversations (id, agent, state, opened_at, changed_at, title, run) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
+            (conversation_id, agent, state, now, now, title, run),
+        )
+        return bool(cursor.rowcount == 1)
+
+
+def _title(message: Mapping[str, Any]) -> str:
+    """The beginning of what was said. Half of a letter, and what PostgreSQL keeps in no text, are in the log alone."""
+    text = str(message.get("text") or "")[:_TITLE].replace("\0", "\ufffd")
+    return text.encode("utf-8", "replace").decode()

@@ -40,5 +40,5 @@ def read_number(cursor: str | None, more: int = 0) -> tuple[int | str, ...] | No
 
 def _unreadable(cursor: str) -> MisuseError:
     return MisuseError(
-        f"{cursor[:40]!r} is no place in a list. Nothing was listed. Give what the page before it has as `next`."
+        f"{cursor[:40]!r} is not a position in a list. Nothing was listed. Give what the page before it has as `next`."
     )

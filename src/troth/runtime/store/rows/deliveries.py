@@ -2,9 +2,10 @@
 
 Every change of a delivery's state is a compare-and-set: it names the state, and for a lease the token, that it starts
 from, and answers whether it happened. The counts of what ended are kept beside the rows, by the same statements, so
-that they can be compared with what is still owed.
+that they can be compared with what is still pending.
 """
 
+import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -13,17 +14,25 @@ from typing import Any, Protocol
 from troth.runtime.store.identity import Owner, is_alive
 from troth.runtime.store.json_codec import read
 from troth.runtime.store.list_records import changes_topic
-from troth.runtime.store.promise_records import DeliveryRecord, DeliveryState, Settlement, outbox_topic
+from troth.runtime.store.promise_records import (
+    DeliveryAttempt,
+    DeliveryRecord,
+    DeliveryState,
+    Settlement,
+    outbox_topic,
+)
 
 __all__ = [
     "ANY_STATE",
     "DELIVERY",
+    "LOST",
     "OUTBOX_STREAM",
     "DeliveryRows",
     "OpenTransaction",
     "delivery_of",
     "due_places",
     "place_of",
+    "with_attempt",
 ]
 
 OUTBOX_STREAM = "outbox"
@@ -32,7 +41,7 @@ OUTBOX_STREAM = "outbox"
 DELIVERY = (
     "p.id || '-' || d.kind || '-' || d.seq, p.id, d.session, d.kind, d.seq, d.text, d.data, d.count, d.state, "
     "d.channel, d.attempt, d.first_attempt_at, d.due_at, d.owner, d.leased_until, d.receipt, d.problem, d.created_at, "
-    "d.updated_at, d.finished_at"
+    "d.updated_at, d.finished_at, d.attempts"
 )
 """The columns of a delivery `d` and its promise `p`."""
 
@@ -42,7 +51,11 @@ ANY_STATE = "state IN ('due', 'leased', 'stored', 'delivered', 'expired', 'dead'
 _OVER = frozenset({DeliveryState.DELIVERED, DeliveryState.EXPIRED, DeliveryState.DEAD})
 _NO_LEASE = "owner = NULL, token = NULL, leased_until = NULL"
 _THIS = "(session, promise) = (SELECT session, number FROM promises WHERE id = ?) AND kind = ? AND seq = ?"
-_OWED = "state IN ('due', 'leased', 'stored')"
+_PENDING = "state IN ('due', 'leased', 'stored')"
+_ATTEMPTS = 20  # attempts that are kept of each delivery, the last ones: a row is written anew with each of them
+_WORDS = 300  # letters that are kept of what a receiver said to an attempt
+LOST = "its sender ended, or fell silent, before an answer was written down"
+"""What is written down of an attempt that nobody has settled."""
 
 
 class OpenTransaction(Protocol):
@@ -60,7 +73,18 @@ def delivery_of(row: Sequence[Any]) -> DeliveryRecord:
     """A delivery from the columns of `DELIVERY`."""
     values = [*row]
     values[6], values[8] = read(row[6], f"the data of delivery {row[0]!r}"), DeliveryState(row[8])
-    return DeliveryRecord(*values)
+    written = values.pop()
+    if written is None:
+        return DeliveryRecord(*values)
+    attempts = read(written, f"the attempts of delivery {row[0]!r}")
+    return replace(DeliveryRecord(*values), past_attempts=tuple(DeliveryAttempt(*attempt) for attempt in attempts))
+
+
+def with_attempt(written: str | None, attempt: DeliveryAttempt) -> str:
+    """The attempts of a delivery as they are kept, with one more; of many, the last ones."""
+    attempts = [] if written is None else json.loads(written)
+    words = attempt.words if len(attempt.words) <= _WORDS else f"{attempt.words[: _WORDS - 1]}…"
+    return json.dumps([*attempts[1 - _ATTEMPTS :], attempt._replace(words=words)], separators=(",", ":"))
 
 
 def place_of(delivery_id: str) -> tuple[str, str, int]:
@@ -206,9 +230,13 @@ class DeliveryRows:
     def settle_attempt(self, delivery_id: str, token: str, settlement: Settlement, now: float) -> bool:
         """Write down what an attempt came to. False if the lease is not ours any more; nothing is written then."""
         is_over = settlement.state in _OVER
+        attempts = None
+        if settlement.state is not DeliveryState.DELIVERED:  # that one, nearly always, is told by its receipt
+            outcome = "failed" if settlement.declined_by is None else "declined"
+            attempts = self._attempts_with(delivery_id, token, outcome, settlement.problem or "", now)
         cursor = self._execute(
             "UPDATE deliveries SET state = ?, due_at = ?, receipt = coalesce(?, receipt), problem = ?, "  # noqa: S608
-            f"declined_by = ?, updated_at = ?, finished_at = ?, {_NO_LEASE} "
+            f"declined_by = ?, attempts = coalesce(?, attempts), updated_at = ?, finished_at = ?, {_NO_LEASE} "
             f"WHERE state = 'leased' AND {_THIS} AND token = ?",
             (
                 settlement.state._value_,
@@ -216,6 +244,7 @@ class DeliveryRows:
                 settlement.receipt,
                 settlement.problem,
                 settlement.declined_by,
+                attempts,
                 now,
                 now if is_over else None,
                 *place_of(delivery_id),
@@ -231,20 +260,29 @@ class DeliveryRows:
 
     def give_back(self, delivery_id: str, token: str, now: float, *, due_at: float, is_unsent: bool) -> bool:
         """Make a leased delivery due again. `is_unsent` takes the attempt back: it was not begun."""
+        attempts = None if is_unsent else self._attempts_with(delivery_id, token, "lost", LOST, now)
         cursor = self._execute(
-            f"UPDATE deliveries SET state = 'due', due_at = ?, updated_at = ?, attempt = attempt - ?, {_NO_LEASE} "  # noqa: S608
-            f"WHERE state = 'leased' AND {_THIS} AND token = ?",
-            (due_at, now, int(is_unsent), *place_of(delivery_id), token),
+            f"UPDATE deliveries SET state = 'due', due_at = ?, updated_at = ?, attempt = attempt - ?, "  # noqa: S608
+            f"attempts = coalesce(?, attempts), {_NO_LEASE} WHERE state = 'leased' AND {_THIS} AND token = ?",
+            (due_at, now, int(is_unsent), attempts, *place_of(delivery_id), token),
         )
         if cursor.rowcount == 1:
             self._tx.topics.add(outbox_topic)
         return bool(cursor.rowcount == 1)
 
+    def _attempts_with(self, delivery_id: str, token: str, outcome: str, words: str, now: float) -> str | None:
+        """The attempts of a leased delivery with the one under way; nothing if the lease is another one's."""
+        row = self._execute(
+            f"SELECT attempt, channel, attempts FROM deliveries WHERE state = 'leased' AND {_THIS} AND token = ?",  # noqa: S608
+            (*place_of(delivery_id), token),
+        ).fetchone()
+        return None if row is None else with_attempt(row[2], DeliveryAttempt(row[0], now, row[1], outcome, words))
+
     def acknowledge(self, delivery_id: str, now: float, by: str) -> bool:
         """Say that a delivery reached its receiver. False if it was over before."""
         cursor = self._execute(
             "UPDATE deliveries SET state = 'delivered', receipt = ?, updated_at = ?, finished_at = ?, due_at = NULL, "  # noqa: S608
-            f"{_NO_LEASE} WHERE {_OWED} AND {_THIS}",
+            f"{_NO_LEASE} WHERE {_PENDING} AND {_THIS}",
             (by, now, now, *place_of(delivery_id)),
         )
         if cursor.rowcount == 1:
@@ -258,14 +296,18 @@ class DeliveryRows:
         if delivery is None or delivery.state not in (DeliveryState.DEAD, DeliveryState.DELIVERED):
             return False
         target = channel or delivery.channel
+        written = json.dumps(delivery.past_attempts) if delivery.past_attempts else None
+        if delivery.state is DeliveryState.DELIVERED:
+            written = with_attempt(written, delivery.attempts[-1])
         self._execute(
             "UPDATE deliveries SET state = ?, channel = ?, due_at = ?, attempt = 0, first_attempt_at = NULL, "  # noqa: S608
-            "receipt = NULL, problem = NULL, declined_by = NULL, finished_at = NULL, updated_at = ?, "
+            "receipt = NULL, problem = NULL, declined_by = NULL, finished_at = NULL, attempts = ?, updated_at = ?, "
             f"home = NULL WHERE state IN ('delivered', 'dead') AND {_THIS}",
             (
                 "stored" if target is None else "due",
                 target,
                 None if target is None else now,
+                written,
                 now,
                 *place_of(delivery_id),
             ),
@@ -364,20 +406,25 @@ class DeliveryRows:
         `delay` says after how many seconds, by the number of attempts. Answers how many deliveries that were.
         """
         rows = self._execute(
-            "SELECT session, promise, kind, seq, owner, attempt, leased_until FROM deliveries WHERE state = 'leased' "
-            "ORDER BY leased_until"
+            "SELECT session, promise, kind, seq, owner, attempt, leased_until, channel, attempts FROM deliveries "
+            "WHERE state = 'leased' ORDER BY leased_until"
         ).fetchall()
         lives: dict[str | None, bool] = {}
         voided = 0
-        for session, promise, kind, seq, owner, attempt, until in rows:
+        for session, promise, kind, seq, owner, attempt, until, channel, written in rows:
             if owner not in lives:
                 lives[owner] = self._lives(owner, now)
             if lives[owner] and until >= now:
                 continue
             self._execute(
-                f"UPDATE deliveries SET state = 'due', due_at = ?, updated_at = ?, {_NO_LEASE} "  # noqa: S608
+                f"UPDATE deliveries SET state = 'due', due_at = ?, updated_at = ?, attempts = ?, {_NO_LEASE} "  # noqa: S608
                 "WHERE state = 'leased' AND session = ? AND promise = ? AND kind = ? AND seq = ?",
-                (now + delay(attempt), now, session, promise, kind, seq),
+                (
+                    now + delay(attempt),
+                    now,
+                    with_attempt(written, DeliveryAttempt(attempt, now, channel, "lost", LOST)),
+                    *(session, promise, kind, seq),
+                ),
             )
             voided += 1
         return self._became_due(voided)
@@ -387,7 +434,7 @@ class DeliveryRows:
         stored = 0
         for channel, home in list(due_places(self._execute)):
             if not self.is_served(channel, now):
-                stored += self.downgrade(channel, "nobody serves this channel just now", now, home=home)
+                stored += self.downgrade(channel, "no process serves this channel just now", now, home=home)
             elif home is not None and not self._lives(home, now):
                 stored += self.downgrade(channel, "its process has ended", now, home=home)
         for name, owner in self._execute("SELECT name, owner FROM channels").fetchall():

@@ -24,8 +24,10 @@ def fold(run_id: str, rows: Sequence[Sequence[Any]]) -> Recorded:
     attempts: dict[_Place, list[Attempt]] = {}
     taken_back: dict[_Place, StepRecord] = {}
     last = (0, -1)
-    for row in rows:
-        seq, sub, what, at, branch, number = row[1], row[2], row[3], row[4], row[5], row[6]
+    for (
+        _, seq, sub, what, at, branch, number, name, data, kind, key, args, color, code, attempt, outcome, began_at,
+        wake_at, _, done_by,
+    ) in rows:  # fmt: skip
         if (seq, sub) != (last[0] + 1, 0) and (seq, sub) != (last[0], last[1] + 1):
             raise DamagedStoreError(f"run {run_id!r}", f"after entry {last[0]} of its history something is missing")
         last = seq, sub
@@ -34,28 +36,28 @@ def fold(run_id: str, rows: Sequence[Sequence[Any]]) -> Recorded:
         place = branch, number
         if what in {"begun", "waiting"}:
             # The key that a step has by itself is not kept: who did it, where, and its name tell it.
-            key = f"{row[19] or run_id}:{branch}{number}:{row[7]}" if row[10] is None else row[10]
-            steps[place] = [run_id, branch, number, row[9], row[7], what, key, row[14] or 1, row[11], row[13],
-                            row[12], None, None, at, None, row[17]]  # fmt: skip
+            own_key = f"{done_by or run_id}:{branch}{number}:{name}" if key is None else key
+            steps[place] = [run_id, branch, number, kind, name, what, own_key, attempt or 1, args, code, color, None,
+                            None, at, None, wake_at]  # fmt: skip
             continue
         step = steps.get(place)
         if step is None:
             if what == "code changed":
-                continue  # told before the step that it is about begins anew
+                continue  # told before the step that it is about starts again
             raise _no_beginning(run_id, place, what)
         match what:
             case "done":
-                step[_STATE], step[_RESULT], step[_FINISHED], step[_WAKE] = what, row[8], at, None
+                step[_STATE], step[_RESULT], step[_FINISHED], step[_WAKE] = what, data, at, None
             case "failed" | "cancelled":
-                step[_STATE], step[_ERROR], step[_FINISHED], step[_WAKE] = what, row[8], at, None
+                step[_STATE], step[_ERROR], step[_FINISHED], step[_WAKE] = what, data, at, None
             case "attempt":
-                failed = (branch, number, row[14], row[15], row[8], row[16], at, row[17], step[_CODE])
+                failed = (branch, number, attempt, outcome, data, began_at, at, wake_at, step[_CODE])
                 attempts.setdefault(place, []).append(attempt_of(run_id, failed))
-                if row[17] is not None:
-                    step[_STATE], step[_WAKE] = "resting", row[17]
+                if wake_at is not None:
+                    step[_STATE], step[_WAKE] = "resting", wake_at
             case "again":
-                step[_STATE], step[_ATTEMPT], step[_STARTED], step[_WAKE] = "begun", row[14], at, None
-                step[_CODE] = row[13] or step[_CODE]
+                step[_STATE], step[_ATTEMPT], step[_STARTED], step[_WAKE] = "begun", attempt, at, None
+                step[_CODE] = code or step[_CODE]
             case "taken back":
                 taken_back[place] = step_of(steps.pop(place), tuple(attempts.get(place, ())))
             case "code changed":

@@ -10,13 +10,13 @@ from troth.runtime.store.json_codec import read
 from troth.runtime.store.promise_records import (
     DeliveryRecord,
     DeliveryState,
-    Incident,
     OutboxCounts,
+    PromiseIncident,
     PromiseRecord,
 )
 from troth.runtime.store.rows.deliveries import ANY_STATE, DELIVERY, OUTBOX_STREAM, delivery_of, due_places, place_of
 from troth.runtime.store.rows.promises import PROMISE, PROMISES, USUAL_RETENTION, promise_of
-from troth.runtime.store.sqlite.readers import Readers
+from troth.runtime.store.sqlite.readers import SqliteReaders
 
 __all__ = ["PromiseReader"]
 
@@ -29,7 +29,7 @@ _IS_OPEN = (
     "AND d.promise = p.number AND d.kind = 'done')"
 )
 _ALL = 1 << 62
-_OWED_OR_DEAD = (DeliveryState.DUE, DeliveryState.LEASED, DeliveryState.STORED, DeliveryState.DEAD)
+_PENDING_OR_DEAD = (DeliveryState.DUE, DeliveryState.LEASED, DeliveryState.STORED, DeliveryState.DEAD)
 _OF_SESSION = (
     "SELECT p.number FROM runs r CROSS JOIN promises p ON p.id = r.id "
     "WHERE r.state IN ('running', 'waiting') AND p.session = ? "
@@ -56,7 +56,7 @@ class PromiseReader:
     _HOW_MANY = "coalesce(max(number), 0)"
     """How many promises there are: their numbers have no gaps."""
 
-    def __init__(self, readers: Readers) -> None:
+    def __init__(self, readers: SqliteReaders) -> None:
         self._readers = readers
 
     def _rows(self, question: str, values: Iterable[object] = ()) -> list[tuple[Any, ...]]:
@@ -141,20 +141,22 @@ class PromiseReader:
         channel: str | None = None,
         limit: int = 100,
     ) -> list[DeliveryRecord]:
-        """Deliveries, the oldest first; without `states`, those that are still owed and those that are dead."""
-        wanted_states = _OWED_OR_DEAD if states is None else sorted({DeliveryState(state) for state in states})
+        """Deliveries, the oldest first; without `states`, those that are still pending and those that are dead."""
+        wanted_states = _PENDING_OR_DEAD if states is None else sorted({DeliveryState(state) for state in states})
         filters = {"session": session, "channel": channel}
         only = "".join(f" AND d.{column} = ?" for column, value in filters.items() if value is not None)
-        values = [value for value in filters.values() if value is not None]
-        rows: list[tuple[Any, ...]] = []
+        chosen = [value for value in filters.values() if value is not None]
+        arms, values = list[str](), list[object]()
         for state in wanted_states:  # they lie by their state; what is over, and much, has an index by its age as well
             is_by_age = session is None and state in (DeliveryState.DELIVERED, DeliveryState.EXPIRED)
             in_state = "d.finished_at IS NOT NULL AND +d.state = ?" if is_by_age else "d.state = ?"
-            rows += self._rows(
-                f"SELECT {DELIVERY} FROM {_DELIVERIES} WHERE {in_state}{only} "  # noqa: S608
-                "ORDER BY d.created_at, d.promise, d.kind, d.seq LIMIT ?",
-                (state.value, *values, limit),
+            arms.append(
+                f"SELECT * FROM (SELECT {DELIVERY} FROM {_DELIVERIES} WHERE {in_state}{only} "  # noqa: S608
+                f"ORDER BY d.created_at, d.promise, d.kind, d.seq LIMIT ?) AS {state.value}_ones"
             )
+            values += [state.value, *chosen, limit]
+        # One statement: what goes from one state to another meanwhile would be in neither of two.
+        rows = self._rows(" UNION ALL ".join(arms), values) if arms else []
         records = sorted(map(delivery_of, rows), key=lambda record: (record.created_at, record.id))
         return records[:limit]
 
@@ -195,17 +197,18 @@ class PromiseReader:
         return min(rows[0][0], USUAL_RETENTION) if rows else USUAL_RETENTION
 
     def next_expiry(self) -> float | None:
-        """When the next of the promises expires that are settled now. Reads everything that is owed."""
-        moments = [
-            self._rows(f"SELECT min(expires_at) FROM deliveries WHERE {which} AND expires_at IS NOT NULL")[0][0]  # noqa: S608
-            for which in ("finished_at IS NOT NULL", "state = 'due'", "state = 'leased'", "state = 'stored'")
-        ]
-        return min((moment for moment in moments if moment is not None), default=None)
+        """When the next of the promises expires that are settled now. Reads everything that is pending."""
+        places = ("finished_at IS NOT NULL", "state = 'due'", "state = 'leased'", "state = 'stored'")
+        arms = " UNION ALL ".join(
+            f"SELECT min(expires_at) FROM deliveries WHERE {place} AND expires_at IS NOT NULL"  # noqa: S608
+            for place in places
+        )
+        return min((moment for (moment,) in self._rows(arms) if moment is not None), default=None)
 
     def counts(self) -> OutboxCounts:
         """How many deliveries were promised, and what became of them; all as of one moment.
 
-        The promises are counted by their rows, the work under way by runs and jobs, what is owed by the indexes, and
+        The promises are counted by their rows, the work under way by runs and jobs, deliveries by the indexes, and
         what is over by counters: if anything were lost between them, the sum would not be right.
         """
         rows = self._rows(
@@ -213,9 +216,9 @@ class PromiseReader:
             f"SELECT 'promises', {self._HOW_MANY} FROM promises UNION ALL "
             "SELECT 'open', count(*) FROM promises WHERE is_open = 1 UNION ALL "
             f"SELECT 'open', count(*) FROM {_OPEN_RUNS} WHERE {_IS_OPEN} UNION ALL "
-            "SELECT 'owed', count(*) FROM deliveries WHERE state = 'due' UNION ALL "
-            "SELECT 'owed', count(*) FROM deliveries WHERE state = 'leased' UNION ALL "
-            "SELECT 'owed', count(*) FROM deliveries WHERE state = 'stored'"
+            "SELECT 'pending', count(*) FROM deliveries WHERE state = 'due' UNION ALL "
+            "SELECT 'pending', count(*) FROM deliveries WHERE state = 'leased' UNION ALL "
+            "SELECT 'pending', count(*) FROM deliveries WHERE state = 'stored'"
         )
         counts = Counter[str]()
         for name, count in rows:
@@ -223,7 +226,7 @@ class PromiseReader:
         return OutboxCounts(
             promised=counts["promises"] + counts["further"],
             delivered=counts["delivered"],
-            stored=counts["open"] + counts["owed"],
+            stored=counts["open"] + counts["pending"],
             expired=counts["expired"],
             dead=counts["dead"],
         )
@@ -239,12 +242,13 @@ class PromiseReader:
         is_open = promised - sum(states.values())
         return {**states, "open": is_open} if is_open else states
 
-    def incidents(self, *, after: int = 0, limit: int = 1000) -> list[Incident]:
+    def incidents(self, *, after: int = 0, limit: int = 1000) -> list[PromiseIncident]:
         """What was given up, or given up for the time being, the oldest first."""
         rows = self._rows(
             "SELECT seq, kind, at, payload FROM events WHERE stream = ? AND seq > ? ORDER BY seq LIMIT ?",
             (OUTBOX_STREAM, after, limit),
         )
         return [
-            Incident(seq, kind, at, read(payload, f"incident {seq} of the outbox")) for seq, kind, at, payload in rows
+            PromiseIncident(seq, kind, at, read(payload, f"incident {seq} of the outbox"))
+            for seq, kind, at, payload in rows
         ]

@@ -193,30 +193,34 @@ def run_state_of(value: Any, run_id: str) -> RunState:
 def run_of(row: Sequence[Any], *, is_owned: bool) -> RunRecord:
     """A run, with its state as it is now."""
     RUN.check(row, _run_name)
-    state = run_state_of(row[3], row[0])
+    (
+        run_id, decision, label, written_state, written_args, result, error, code, parent, forked_from,
+        cancel_requested, waiting_for, wake_at, created_at, updated_at, finished_at, ending,
+    ) = row  # fmt: skip
+    state = run_state_of(written_state, run_id)
     if state is RunState.RUNNING and not is_owned:
         state = RunState.INTERRUPTED
-    args = _json(row[4], row, _run_name)
+    args = _json(written_args, row, _run_name)
     if type(args) is not list:
         raise DamagedStoreError(_run_name(row), "its arguments are no list")
     return RunRecord(
-        id=row[0],
-        decision=row[1],
-        label=row[2],
+        id=run_id,
+        decision=decision,
+        label=label,
         state=state,
         args=tuple(args),
-        result=_json(row[5], row, _run_name),
-        error=_error(row[6], row, _run_name),
-        code=row[7],
-        parent=row[8],
-        forked_from=row[9],
-        is_cancel_requested=bool(row[10]),
-        waiting_for=row[11],
-        wake_at=row[12],
-        created_at=row[13],
-        updated_at=row[14],
-        finished_at=row[15],
-        ending=row[16],
+        result=_json(result, row, _run_name),
+        error=_error(error, row, _run_name),
+        code=code,
+        parent=parent,
+        forked_from=forked_from,
+        is_cancel_requested=bool(cancel_requested),
+        waiting_for=waiting_for,
+        wake_at=wake_at,
+        created_at=created_at,
+        updated_at=updated_at,
+        finished_at=finished_at,
+        ending=ending,
     )
 
 
@@ -294,13 +298,15 @@ def attempt_of(run_id: str, row: Sequence[Any]) -> Attempt:
 def signal_of(row: Sequence[Any]) -> Signal:
     """A message to a run."""
     SIGNAL.check(row, _signal_name)
-    return Signal(row[0], row[1], row[2], _json(row[3], row, _signal_name), row[4], row[5])
+    number, run_id, name, payload, sent_at, taken_by = row
+    return Signal(number, run_id, name, _json(payload, row, _signal_name), sent_at, taken_by)
 
 
 def event_of(row: Sequence[Any]) -> Event:
     """An entry of a stream."""
     EVENT.check(row, _event_name)
-    return Event(row[0], row[1], row[2], row[3], _json(row[4], row, _event_name), row[5])
+    number, stream, seq, kind, payload, at = row
+    return Event(number, stream, seq, kind, _json(payload, row, _event_name), at)
 
 
 def events_of(rows: Iterable[Sequence[Any]], stream: str, after: int, last: int | None = None) -> list[Event]:

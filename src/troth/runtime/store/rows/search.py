@@ -1,20 +1,21 @@
-"""Find what has a text in its id, in its name, or in what was said.
+"""Find what has some words in its id, in its name, or in what was said.
 
-Plain search, the newest first, in windows: each page looks at the next rows of every kind, and no more, so that a
-search in a large store answers at once and can be gone on with.
+The newest first, in windows: each page looks at the next rows of every kind, and no more, so that a search in a large
+store answers at once and can be gone on with. Where the store has an index of messages, only the newest ones, which are
+not in it yet, are looked through.
 """
 
 import base64
 import json
-from collections.abc import Callable, Collection
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, NamedTuple, Protocol
 
 from troth.errors import MisuseError
 from troth.runtime.store.list_records import Page, SearchHit
 from troth.runtime.store.rows.conversations import CONVERSATIONS, MESSAGE
-from troth.runtime.store.rows.run_lists import pattern
+from troth.runtime.store.rows.run_lists import brief_error, pattern
 
-__all__ = ["KINDS", "search"]
+__all__ = ["KINDS", "MessageRow", "SearchIndex", "said", "search"]
 
 Execute = Callable[..., Any]
 _WINDOW = 5000  # rows of each kind that one page looks at
@@ -25,7 +26,6 @@ class _Kind(NamedTuple):
     """Where a kind is looked for: the table, its order, its id, and the columns that are looked into."""
 
     table: str
-    where: str
     key: tuple[str, ...]
     id: str
     at: str
@@ -33,36 +33,63 @@ class _Kind(NamedTuple):
 
 
 KINDS = {
-    "run": _Kind("runs", "true", ("created_at", "id"), "id", "created_at", ("id", "label", "substr(error, 1, 4000)")),
-    "conversation": _Kind("conversations", "true", ("changed_at", "id"), "id", "changed_at", ("id", "agent", "title")),
-    "session": _Kind("sessions", "true", ("created_at", "id"), "id", "created_at", ("id", "creator")),
-    "promise": _Kind("promises", "true", ("number",), "id", "created_at", ("id", "title")),
-    "message": _Kind(
-        "events",
-        f"stream >= '{CONVERSATIONS}' AND stream < '{CONVERSATIONS[:-1]}0' AND kind = '{MESSAGE}'",
-        ("id",),
-        f"substr(stream, {len(CONVERSATIONS) + 1})",
-        "at",
-        ("payload",),
-    ),
+    "run": _Kind("runs", ("created_at", "id"), "id", "created_at", ("id", "label", "substr(error, 1, 4000)")),
+    "conversation": _Kind("conversations", ("changed_at", "id"), "id", "changed_at", ("id", "agent", "title")),
+    "session": _Kind("sessions", ("created_at", "id"), "id", "created_at", ("id", "creator")),
+    "promise": _Kind("promises", ("number",), "id", "created_at", ("id", "title")),
+    "message": _Kind("events", ("id",), f"substr(stream, {len(CONVERSATIONS) + 1})", "at", ("payload",)),
 }
 """What can be searched. The id of a message is that of its conversation."""
 
+_MESSAGES = f"stream >= '{CONVERSATIONS}' AND stream < '{CONVERSATIONS[:-1]}0' AND kind = '{MESSAGE}'"
+
+
+class MessageRow(NamedTuple):
+    """One message: the number of its entry, its conversation, when, and what its entry says."""
+
+    entry: int
+    conversation: str
+    at: float
+    payload: object
+
+
+class SearchIndex(Protocol):
+    """An index of messages that a store may have."""
+
+    def up_to(self, execute: Execute) -> int:
+        """The last entry that the index has."""
+        ...
+
+    def find(self, execute: Execute, words: Sequence[str], before: int, limit: int) -> list[MessageRow] | None:
+        """Messages before an entry that may have all `words`, the newest first; nothing where it cannot tell."""
+        ...
+
 
 def search(
-    execute: Execute, text: str, kinds: Collection[str] | None, *, cursor: str | None, limit: int
+    execute: Execute,
+    text: str,
+    kinds: Collection[str] | None,
+    *,
+    cursor: str | None,
+    limit: int,
+    index: SearchIndex | None = None,
 ) -> Page[SearchHit]:
-    """A page of what has `text` in it: up to `limit` of each kind, the newest first."""
+    """A page of what has all words of `text` in it: up to `limit` of each kind, the newest first."""
     unknown = sorted(set(kinds or ()) - set(KINDS))
     if unknown:
         raise MisuseError(f"There is no kind {unknown[0]!r} that could be searched. There are: {', '.join(KINDS)}.")
     places: dict[str, list[Any] | None]
     places = {kind: None for kind in KINDS if kinds is None or kind in kinds} if cursor is None else _read(cursor)
+    words = text.split()
     hits: list[SearchHit] = []
     following: dict[str, list[Any]] = {}
     for kind, place in places.items():
-        found, end = _window(execute, kind, KINDS[kind], text, place, limit)
-        hits += found
+        if kind == "message":
+            before = None if place is None else int(place[0])
+            matching, end = _messages(execute, words, before, limit, index)
+        else:
+            matching, end = _window(execute, kind, words, place, limit)
+        hits += matching
         if end is not None:
             following[kind] = end
     hits.sort(key=lambda hit: (hit.at, hit.id), reverse=True)
@@ -70,53 +97,124 @@ def search(
 
 
 def _window(
-    execute: Execute, name: str, kind: _Kind, text: str, place: list[Any] | None, limit: int
+    execute: Execute, name: str, words: Sequence[str], place: list[Any] | None, limit: int
 ) -> tuple[list[SearchHit], list[Any] | None]:
     """The hits among the next rows of one kind, and where to go on; nothing where no rows are left."""
+    kind = KINDS[name]
     key, order = ", ".join(kind.key), ", ".join(f"{column} DESC" for column in kind.key)
     marks = ", ".join("?" * len(kind.key))
-    bound = "" if place is None else f" AND ({key}) < ({marks})"
+    bound = "" if place is None else f" WHERE ({key}) < ({marks})"
     inner = (
         f"SELECT {key}, {kind.id} AS thing, {kind.at} AS moment, "  # noqa: S608  names of our own
         f"{', '.join(f'{column} AS text{number}' for number, column in enumerate(kind.texts))} "
-        f"FROM {kind.table} WHERE {kind.where}{bound} ORDER BY {order} LIMIT {_WINDOW}"
+        f"FROM {kind.table}{bound} ORDER BY {order} LIMIT {_WINDOW}"
     )
     like = " OR ".join(f"text{number} LIKE ? ESCAPE '\\'" for number in range(len(kind.texts)))
-    wanted = pattern(json.dumps(text)[1:-1] if name == "message" else text)
     rows = execute(
-        f"SELECT * FROM ({inner}) AS latest WHERE {like} ORDER BY {order} LIMIT ?",  # noqa: S608
-        (*(place or ()), *[wanted] * len(kind.texts), limit),
+        f"SELECT * FROM ({inner}) AS latest WHERE {' AND '.join(f'({like})' for _ in words)} "  # noqa: S608
+        f"ORDER BY {order} LIMIT ?",
+        (*(place or ()), *[pattern(word) for word in words for _ in kind.texts], limit),
     ).fetchall()
     width = len(kind.key)
-    hits = [SearchHit(name, row[width], row[width + 1], _piece(row[width + 2 :], text, name)) for row in rows]
+    hits = [SearchHit(name, row[width], row[width + 1], _piece(_shown(name, row[width + 2 :]), words)) for row in rows]
     if len(rows) == limit:
         return hits, list(rows[-1][:width])
     last = execute(
-        f"SELECT {key} FROM {kind.table} WHERE {kind.where}{bound} ORDER BY {order} LIMIT 1 OFFSET ?",  # noqa: S608
+        f"SELECT {key} FROM {kind.table}{bound} ORDER BY {order} LIMIT 1 OFFSET ?",  # noqa: S608
         (*(place or ()), _WINDOW - 1),
     ).fetchone()
     return hits, None if last is None else list(last)
 
 
-def _piece(texts: tuple[Any, ...], text: str, name: str) -> str:
-    """The piece of the text that matches, with a little before and after it."""
-    for whole in texts:
-        if not isinstance(whole, str):
+def _messages(
+    execute: Execute, words: Sequence[str], before: int | None, limit: int, index: SearchIndex | None
+) -> tuple[list[SearchHit], list[Any] | None]:
+    """The hits among the next messages: first those that are not in the index, then what the index finds."""
+    up_to = 0 if index is None else index.up_to(execute)
+    hits: list[SearchHit] = []
+    if before is None or before > up_to:
+        rows = _look_through(execute, words, before, up_to)
+        hits, end = _matching(rows, words, limit, is_last=len(rows) < _WINDOW)
+        if end is not None or not up_to:
+            return hits, end
+        before = up_to + 1
+    examined = 0
+    while True:
+        older = None if index is None else index.find(execute, words, before, size := 4 * limit)
+        if older is None:  # no word is long enough for the index
+            older = _look_through(execute, words, before, 0)
+            size = _WINDOW
+        more, end = _matching(older, words, limit - len(hits), is_last=len(older) < size)
+        hits += more
+        examined += len(older)
+        if end is None or len(hits) == limit or examined >= _WINDOW:
+            return hits, end
+        before = int(end[0])
+
+
+def _look_through(execute: Execute, words: Sequence[str], before: int | None, after: int) -> list[MessageRow]:
+    """The next messages that may have all words in them: of those without one, the last stands for where they end."""
+    bounds = [_MESSAGES, *(["id < ?"] if before is not None else []), *(["id > ?"] if after else [])]
+    values: list[object] = [*([before] if before is not None else []), *([after] if after else [])]
+    plain = [word for word in words if word.isascii()]  # others stand in JSON in another way
+    like = " AND ".join("payload LIKE ? ESCAPE '\\'" for _ in plain) or "true"
+    rows = execute(
+        "SELECT id, stream, at, CASE WHEN "  # noqa: S608  names of our own
+        f"{like} THEN payload END FROM events WHERE {' AND '.join(bounds)} ORDER BY id DESC LIMIT {_WINDOW}",
+        (*(pattern(json.dumps(word)[1:-1]) for word in plain), *values),
+    ).fetchall()
+    return [MessageRow(row[0], row[1][len(CONVERSATIONS) :], row[2], row[3]) for row in rows]
+
+
+def _matching(
+    rows: Sequence[MessageRow], words: Sequence[str], limit: int, *, is_last: bool
+) -> tuple[list[SearchHit], list[Any] | None]:
+    """Those rows that have all words in what was said, and where to go on."""
+    lowered = [word.lower() for word in words]
+    hits: list[SearchHit] = []
+    for row in rows:
+        if len(hits) >= limit:
+            return hits, [row.entry + 1]
+        if row.payload is None:
             continue
-        shown = _said(whole) if name == "message" else whole
-        start = shown.casefold().find(text.casefold())
-        if start >= 0:
-            first, last = max(0, start - _AROUND), start + len(text) + _AROUND
-            return f"{'…' if first else ''}{shown[first:last]}{'…' if last < len(shown) else ''}"
-    return next((whole[: 2 * _AROUND] for whole in texts if isinstance(whole, str)), "")
+        text = said(row.payload)
+        text_lowered = text.lower()
+        if all(word in text_lowered for word in lowered):
+            hits.append(SearchHit("message", row.conversation, row.at, _piece((text,), words)))
+    return hits, None if is_last else [rows[-1].entry]
 
 
-def _said(payload: str) -> str:
+def _shown(name: str, texts: Sequence[Any]) -> list[str]:
+    """The texts of a row as they are shown: its id comes last, since that is shown anyway."""
+    first, *others = texts
+    if name == "run" and isinstance(others[-1], str):
+        error = ": ".join(filter(None, brief_error(others[-1])))
+        others[-1:] = [error, others[-1]]  # what stands in neither type nor message is shown as it is kept
+    return [text for text in (*others, first) if isinstance(text, str) and text]
+
+
+def _piece(texts: Sequence[str], words: Sequence[str]) -> str:
+    """The pieces of the texts in which the words stand, with a little before and after them."""
+    pieces: list[str] = []
+    for word in map(str.lower, words):
+        if any(word in piece.lower() for piece in pieces):
+            continue
+        whole = next((text for text in texts if word in text.lower()), None)
+        if whole is not None:
+            start = whole.lower().find(word)
+            first, last = max(0, start - _AROUND), start + len(word) + _AROUND
+            pieces.append(f"{'…' if first else ''}{whole[first:last]}{'…' if last < len(whole) else ''}")
+    return " · ".join(pieces) or next((whole[: 2 * _AROUND] for whole in texts), "")
+
+
+def said(payload: object) -> str:
+    """What a message says: its text, and the tools that it calls with their arguments."""
     try:
-        message = json.loads(payload)
-        return str(message.get("text") or payload)
-    except (ValueError, AttributeError):
-        return payload
+        message = json.loads(payload) if isinstance(payload, str) else {}
+        calls = [f"{call.get('name')}({call.get('arguments')})" for call in message.get("calls") or ()]
+        return "\n".join([str(message.get("text") or ""), *calls]).strip()
+    except (ValueError, AttributeError, TypeError):
+        return str(payload)
 
 
 def _written(places: dict[str, list[Any]]) -> str:
@@ -126,16 +224,11 @@ def _written(places: dict[str, list[Any]]) -> str:
 def _read(cursor: str) -> dict[str, list[Any] | None]:
     try:
         places = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-        if all(
-            kind in KINDS
-            and len(place) == len(KINDS[kind].key)
-            and all(isinstance(one, str | int | float) for one in place)
-            for kind, place in places.items()
-        ):
+        if all(kind in KINDS and _is_place(place, KINDS[kind]) for kind, place in places.items()):
             return dict(places)
     except (ValueError, AttributeError, TypeError):
         pass
-    raise MisuseError(f"{cursor[:40]!r} is no place in a search. Give what the page before it has as `next`.")
+    raise MisuseError(f"{cursor[:40]!r} is not a position in a search. Give what the page before it has as `next`.")
 
 
 def _is_place(place: Any, kind: _Kind) -> bool:

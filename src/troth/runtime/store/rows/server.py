@@ -102,10 +102,12 @@ class ServerRows:
     def claim(self, kind: str, thing: str, owner: str, now: float, about: object = None) -> str:
         """Write down who began something, unless somebody has; answers whose it is."""
         text = json.dumps({} if about is None else about)
-        self._execute(
+        cursor = self._execute(
             f"INSERT INTO belongings ({_BELONGING}) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",  # noqa: S608
             (kind, thing, owner, text, now),
         )
+        if cursor.rowcount == 1:
+            return owner
         (whose,) = self._execute("SELECT owner FROM belongings WHERE kind = ? AND id = ?", (kind, thing)).fetchone()
         return str(whose)
 
@@ -166,16 +168,24 @@ class ServerRows:
 
     def under_way(self, owner: str) -> int:
         """How many runs and turns of an owner are at work, as far as is known."""
-        (runs,) = self._execute(
-            "SELECT count(*) FROM runs INDEXED BY runs_by_state "
-            "JOIN belongings ON kind = 'run' AND belongings.id = runs.id WHERE runs.state = 'running' AND owner = ?",
-            (owner,),
-        ).fetchone()
-        (turns,) = self._execute(
-            "SELECT count(*) FROM turns JOIN belongings ON kind = 'conversation' AND id = conversation WHERE owner = ?",
-            (owner,),
+        runs, turns = self._execute(
+            "SELECT (SELECT count(*) FROM runs INDEXED BY runs_by_state JOIN belongings "
+            "ON kind = 'run' AND belongings.id = runs.id WHERE runs.state = 'running' AND owner = ?), "
+            "(SELECT count(*) FROM turns JOIN belongings ON kind = 'conversation' AND id = conversation "
+            "WHERE owner = ?)",
+            (owner, owner),
         ).fetchone()
         return int(runs) + int(turns)
+
+    def over_unnoticed(self, owner: str) -> int:
+        """Of `under_way`, how many turns are over by their conversation, which nobody has written down yet."""
+        (turns,) = self._execute(
+            "SELECT count(*) FROM turns JOIN belongings ON kind = 'conversation' AND belongings.id = conversation "
+            "JOIN conversations ON conversations.id = conversation WHERE owner = ? AND run IS NULL "
+            "AND changed_at >= begun_at AND conversations.state NOT IN ('idle', 'running', 'interrupted')",
+            (owner,),
+        ).fetchone()
+        return int(turns)
 
     # Requests
 

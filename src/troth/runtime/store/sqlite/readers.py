@@ -13,12 +13,12 @@ from pathlib import Path
 from troth.errors import MisuseError
 from troth.runtime.store.errors import FAULTS, StoreError
 
-__all__ = ["Readers"]
+__all__ = ["SqliteReaders"]
 
 _SPARE = 8  # connections kept open between questions
 
 
-class Readers:
+class SqliteReaders:
     """Connections that only read."""
 
     def __init__(
@@ -71,7 +71,7 @@ class Readers:
     def _unreadable(self, cause: Exception) -> StoreError:
         return StoreError(
             f"The store {str(self._path)!r} could not be read: {cause}. Nothing was written.\n"
-            "A file that is damaged stays so: look at the disk, and go on with a copy of the file from before."
+            "A file that is damaged stays so: look at the disk, and continue with a copy of the file from before."
         )
 
     def close(self) -> None:

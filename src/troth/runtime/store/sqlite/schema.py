@@ -284,6 +284,7 @@ MIGRATIONS: Sequence[Sequence[Migration]] = (
     (_SERVER,),
     (_LEAN_PROMISES,),
     (into_lists.TABLES, into_lists.move),
+    ("ALTER TABLE deliveries ADD COLUMN attempts TEXT",),
 )
 VERSION = len(MIGRATIONS)
 

@@ -8,6 +8,7 @@ group of commits; a loop's commits then go to the store's own thread.
 import asyncio
 import atexit
 import contextlib
+import math
 import os
 import sqlite3
 import threading
@@ -32,10 +33,17 @@ from troth.runtime.store.rows.runs import text_or_bytes
 from troth.runtime.store.rows.server import ServerRows
 from troth.runtime.store.rows.sessions import SessionRows
 from troth.runtime.store.sqlite import queries, schema
+from troth.runtime.store.sqlite.message_index import (
+    MESSAGES_INDEX,
+    MessageIndex,
+    can_index,
+    index_messages,
+    is_behind,
+)
 from troth.runtime.store.sqlite.read_only import cannot_be_written, not_writable, open_for_reading
-from troth.runtime.store.sqlite.readers import Readers
+from troth.runtime.store.sqlite.readers import SqliteReaders
 from troth.runtime.store.sqlite.transaction import SqliteTransaction
-from troth.runtime.store.sqlite.writer import CHECKPOINT_EVERY, Unit, Writer
+from troth.runtime.store.sqlite.writer import CHECKPOINT_EVERY, SqliteWriter, Unit
 
 __all__ = ["SqliteStore"]
 
@@ -45,6 +53,8 @@ STREAM_TRIM = commit_point("stream.trim", "which entries of a stream are gone, a
 STORE_MIGRATE = commit_point("store.migrate", "the tables of a new file, or of an older version brought to today's")
 
 _LOOK_EVERY = 0.05  # seconds between looks for commits of other processes, while somebody waits
+_INDEX_EVERY = 0.02  # seconds between two pieces of the index, which are for whoever else writes
+_INDEX_FROM = 1000  # entries that are looked through at each search rather than put into the index
 _IDLE_LOOKS = 20  # looks for nobody, after which the looking ends
 _open_stores: "weakref.WeakSet[SqliteStore]" = weakref.WeakSet()
 
@@ -76,6 +86,7 @@ class SqliteStore:
         self.path = Path(path).absolute()
         self.name = self.address = str(self.path)
         self.is_shared = False
+        self.machine_lifetime = math.inf
         self.beat_every = BEAT_EVERY
         self.synchronous = synchronous
         self.clock = clock
@@ -89,10 +100,11 @@ class SqliteStore:
         self._given_away: list[LoopBatch] = []
         self.keeper = MaintenanceThread("troth-store")
         self.notices = Notifications(self._watch)
-        self._writer = Writer(self.path, self._connect, self.notices.publish, busy_timeout)
-        self._readers = Readers(self._connect_reader, self.path, self._writer.is_committing_here)
+        self._writer = SqliteWriter(self.path, self._connect, self.notices.publish, busy_timeout)
+        self._readers = SqliteReaders(self._connect_reader, self.path, self._writer.is_committing_here)
         self.promises = PromiseReader(self._readers)
-        self.lists = StoreLists(self._ask, self._living)
+        self.lists = StoreLists(self._ask, self._living, index=MessageIndex(), after_search=self._index_soon)
+        self._indexing: Chore | None = None
         try:
             self._prepare()
         except BaseException:
@@ -146,7 +158,7 @@ class SqliteStore:
 
     def _connect_reader(self) -> sqlite3.Connection:
         if self._is_closed:
-            raise MisuseError(f"The store {str(self.path)!r} is closed. Open it anew to read from it.")
+            raise MisuseError(f"The store {str(self.path)!r} is closed. Open it again to read from it.")
         connection = sqlite3.connect(
             self.path if self._file is None else self._file.uri,
             timeout=self._busy_timeout,
@@ -348,12 +360,12 @@ class SqliteStore:
         """Whether an owner may still be at work."""
         return is_alive(owner, self.clock())
 
-    def orphans(self, decisions: Iterable[str]) -> list[tuple[str, str]]:
+    def orphans(self, decisions: Iterable[str], *, patience: float = 0.0) -> list[tuple[str, str]]:  # noqa: ARG002
         """Runs of these decisions that are not over and that nobody living holds, as (id, decision)."""
         with self._readers.lend() as connection:
             return queries.orphans(connection, decisions, self.clock())
 
-    def unheld(self, prefix: str) -> list[str]:
+    def unheld(self, prefix: str, *, patience: float = 0.0) -> list[str]:  # noqa: ARG002
         """The ids of runs that are not over and that nobody living holds, of decisions that begin so; oldest first."""
         with self._readers.lend() as connection:
             return queries.unheld(connection, prefix, self.clock())
@@ -413,11 +425,36 @@ class SqliteStore:
         if self._writer.has_foreign_changes():
             self.notices.publish_all()
 
+    # Searching
+
+    def _index_soon(self) -> None:
+        """After a search: let the index of messages reach what has come since, on the store's own thread."""
+        if self._file is not None or not can_index() or not self._ask(lambda execute: is_behind(execute, _INDEX_FROM)):
+            return
+        with self._looking:
+            if self._indexing is None:
+                self._indexing = self.keeper.every(_INDEX_EVERY, self._index_more)
+
+    def _index_more(self) -> None:
+        has_more = False
+        try:
+            has_more = index_messages(self._ask, lambda work: self.commit(MESSAGES_INDEX, work))
+        except MisuseError:
+            if not self._is_closed:
+                raise
+            # It was closed meanwhile; whoever searches next lets it go on from there.
+        finally:
+            if not has_more:
+                with self._looking:
+                    if self._indexing is not None:
+                        self.keeper.stop(self._indexing)
+                    self._indexing = None
+
     # The end
 
     def _check_open(self) -> None:
         if self._is_closed:
-            raise MisuseError(f"The store {str(self.path)!r} is closed. Nothing was written; open it anew.")
+            raise MisuseError(f"The store {str(self.path)!r} is closed. Nothing was written; open it again.")
         if self._file is not None:
             raise ReadOnlyStoreError(
                 f"The store {str(self.path)!r} was opened only to be looked at, so nothing was written."
@@ -428,7 +465,7 @@ class SqliteStore:
         self._readers.after_fork()
         self.notices.after_fork()
         self._looking = threading.Lock()
-        self._look = None
+        self._look = self._indexing = None
         self._given_away = []
 
     def close(self) -> None:

@@ -17,13 +17,14 @@ from troth.runtime.store.json_codec import keep, read
 from troth.runtime.store.list_records import changes_topic
 from troth.runtime.store.promise_records import PromiseState
 from troth.runtime.store.records import BegunStep, Event, Happened, OpenWait, Place, RunState, StepRecord, StepState
-from troth.runtime.store.rows.conversations import CONVERSATIONS, ConversationRows
+from troth.runtime.store.rows.conversations import CONVERSATIONS, ENDED, OPENED, ConversationRows
 from troth.runtime.store.rows.history import fold
 from troth.runtime.store.rows.promises import RUN, PromisedRun, PromiseRows
 from troth.runtime.store.rows.runs import EVENT, HISTORY, events_of, owner_of, run_state_of, text_of
 from troth.runtime.store.rows.server import ServerRows
 from troth.runtime.store.rows.sessions import SessionRows
 from troth.runtime.store.sqlite import schema
+from troth.runtime.store.sqlite.message_index import forget_messages
 
 __all__ = ["RunMemory", "SqliteTransaction", "history_topic", "run_topic", "stream_topic"]
 
@@ -409,7 +410,7 @@ class SqliteTransaction:
     def _last(self, run_id: str) -> tuple[int, int]:
         """The number of the last entry of a run's history, and how many stand behind it.
 
-        It is remembered, because to ask costs as much as to write. Whoever takes the run over begins anew, and numbers
+        It is remembered, because to ask costs as much as to write. Whoever takes the run over starts again, and numbers
         are unique, so what another process has written in the meantime is found out.
         """
         last = self._numbers.get(run_id)
@@ -501,6 +502,26 @@ class SqliteTransaction:
             self.topics.add(changes_topic)
         return seq
 
+    def append_events(self, stream: str, entries: Sequence[tuple[str, object]], now: float) -> int:
+        """`append_event` for several entries, the number of the first: one look for the end, one row for a new talk."""
+        last = self.last_event(stream)
+        rows = []
+        for seq, (kind, payload) in enumerate(entries, last + 1):
+            text, _ = keep(payload, f"event {kind!r}")
+            rows.append((stream, seq, kind, text, now))
+        self._connection.executemany("INSERT INTO events (stream, seq, kind, payload, at) VALUES (?, ?, ?, ?, ?)", rows)
+        self.topics.add(stream_topic(stream))
+        if stream.startswith(CONVERSATIONS):
+            talk_id = stream.removeprefix(CONVERSATIONS)
+            shown = [(kind, payload) for kind, payload in entries if isinstance(payload, Mapping)]
+            kinds = [kind for kind, _ in shown]
+            begins = OPENED in kinds[:1] and ENDED not in kinds
+            if not (begins and self._conversations.note_beginning(talk_id, shown, now)):
+                for kind, payload in shown:
+                    self._conversations.note(talk_id, kind, payload, now)
+            self.topics.add(changes_topic)
+        return last + 1
+
     def last_event(self, stream: str) -> int:
         """The number of the stream's last entry; 0 if it is empty."""
         (last,) = self._execute("SELECT max(seq) FROM events WHERE stream = ?", (stream,)).fetchone()
@@ -521,6 +542,7 @@ class SqliteTransaction:
         last = self.last_event(stream) - keep
         if last <= self.trimmed(stream):
             return 0
+        forget_messages(self._execute, stream, last)
         count = self._execute("DELETE FROM events WHERE stream = ? AND seq <= ?", (stream, last)).rowcount
         self._execute(
             "INSERT INTO trimmed (stream, last) VALUES (?, ?) ON CONFLICT (stream) DO UPDATE SET last = excluded.last",
@@ -628,7 +650,7 @@ class SqliteTransaction:
 
 def _lost(resource: str) -> LeaseLostError:
     return LeaseLostError(
-        f"{resource!r} is owned by somebody else now, so nothing was written.\n"
+        f"{resource!r} is owned by another process now, so nothing was written.\n"
         "This happens to a process that was stopped, or silent, for so long that another one took over and went on "
         "from the last recorded step. `engine.result` waits for it."
     )

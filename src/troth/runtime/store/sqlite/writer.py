@@ -24,7 +24,7 @@ from troth.runtime.store.sqlite.transaction import RunMemory, SqliteTransaction
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["CHECKPOINT_EVERY", "Unit", "Writer"]
+__all__ = ["CHECKPOINT_EVERY", "SqliteWriter", "Unit"]
 
 T = TypeVar("T")
 
@@ -52,7 +52,7 @@ class Unit(Generic[T]):
         return self.value  # type: ignore[return-value]  # settled without an error: `work` has returned a T
 
 
-class Writer:
+class SqliteWriter:
     """The one connection that writes. Every method may be called from any thread."""
 
     def __init__(
@@ -79,7 +79,7 @@ class Writer:
         self._numbers = RunMemory()
 
     def after_fork(self) -> None:
-        """In the child: leave the parent's connection and locks alone, and start anew."""
+        """In the child: leave the parent's connection and locks alone, and start again."""
         if self._connection is not None:
             _forked.append(self._connection)
         self._fresh()
@@ -113,7 +113,7 @@ class Writer:
     def commit_alone_now(self, work: Callable[[SqliteTransaction], T]) -> T:
         """Commit one piece of work if that needs no waiting; if it does, StoreBusyError, and nothing is done."""
         if not self._lock.acquire(blocking=False):
-            raise StoreBusyError("Somebody else is writing.")
+            raise StoreBusyError("Another connection is writing.")
         if self._queue or failpoints.armed:
             self._lock.release()
             raise StoreBusyError("There is more to write than this.")

@@ -6,7 +6,7 @@ from pathlib import Path as FilePath
 from typing import Any, cast
 
 from troth.runtime.workflows.document.field_types import (
-    Choice,
+    ChoiceType,
     ContractMap,
     Count,
     Duration,
@@ -14,13 +14,13 @@ from troth.runtime.workflows.document.field_types import (
     Number,
     SourceMap,
     Steps,
-    Text,
+    TextType,
 )
 from troth.runtime.workflows.document.fields import Desk, Field, dump_fields, fields_schema, read_fields
-from troth.runtime.workflows.document.nodes import MapNode, Mark, Node, ScalarNode, plain
+from troth.runtime.workflows.document.nodes import MapNode, Node, ScalarNode, SourceMark, plain
 from troth.runtime.workflows.document.problems import Problems, Unreadable
 from troth.runtime.workflows.document.steps import read_steps
-from troth.runtime.workflows.spec import LIMITS, SCHEMA_VERSION, Budget, WorkflowSpec
+from troth.runtime.workflows.spec import LIMITS, SCHEMA_VERSION, RunBudget, WorkflowSpec
 
 __all__ = ["BUDGET_FIELDS", "WORKFLOW_FIELDS", "dump_workflow", "read_document", "read_text", "read_workflow_file"]
 
@@ -33,7 +33,7 @@ BUDGET_FIELDS = (
     Field("cost", Number(0.0, above=True), "how much its agents may cost, in the currency of the model's prices"),
     Field(
         "on_exceeded",
-        Choice(("stop", "undo")),
+        ChoiceType(("stop", "undo")),
         "when a limit is reached: `stop` there, to be resumed with a larger budget, or `undo` what was done",
         default="stop",
     ),
@@ -43,11 +43,11 @@ BUDGET_FIELDS = (
 class _BudgetType:
     """What a run may use."""
 
-    def read(self, node: Node, desk: Desk) -> Budget:
+    def read(self, node: Node, desk: Desk) -> RunBudget:
         if not isinstance(node, MapNode):
             raise Unreadable(node.mark, f"`budget` is a map of limits: {', '.join(f'`{name}`' for name in LIMITS)}")
         values, _ = read_fields(node, BUDGET_FIELDS, desk, "`budget`")
-        return Budget(**cast("dict[str, Any]", values))
+        return RunBudget(**cast("dict[str, Any]", values))
 
     def dump(self, value: object) -> object:
         return dump_fields({field.name: getattr(value, field.name) for field in BUDGET_FIELDS}, BUDGET_FIELDS)
@@ -75,18 +75,18 @@ class _Version:
 WORKFLOW_FIELDS = (
     Field("troth", _Version(), "the version of this language", required=True),
     Field("name", Identifier(), "what the workflow is called", required=True),
-    Field("description", Text(), "what it is for", default=""),
+    Field("description", TextType(), "what it is for", default=""),
     Field("inputs", ContractMap(), "what a run is given: names and types", default={}),
     Field(
         "on_error",
-        Choice(("undo", "stop", "continue")),
+        ChoiceType(("undo", "stop", "continue")),
         "when a step fails for good: `undo` what was done, `stop` there to be resumed, or `continue` without it",
         default="undo",
     ),
-    Field("budget", _BudgetType(), "what a run may use", default=Budget()),
+    Field("budget", _BudgetType(), "what a run may use", default=RunBudget()),
     Field("steps", Steps(may_be_empty=True), "what is done, one after the other", required=True, default=()),
     Field("output", SourceMap(), "what a run gives back; without it, the output of the last step"),
-    Field("folder", Text(), "for one written inside another: the folder of its modules and workflows", default=""),
+    Field("folder", TextType(), "for one written inside another: the folder of its modules and workflows", default=""),
 )
 
 
@@ -109,7 +109,7 @@ def read_inner(node: Node, desk: Desk) -> WorkflowSpec:
         entry = node.get("folder")
         inside = str(plain(entry.value)) if entry is not None else ""
         return read_document(node, replace(desk, folder=desk.folder / inside, where=_below(desk.where, inside)))
-    name = Text().read(node, desk)
+    name = TextType().read(node, desk)
     path = (desk.folder / name).resolve()
     if str(path) in desk.open_files:
         chain = " → ".join(FilePath(file).name for file in (*desk.open_files, str(path)))
@@ -135,13 +135,13 @@ def read_text(path: FilePath, shown: str) -> str:
     raw = path.read_bytes()
     if len(raw) > _LARGEST:
         too_large = f"the file has {len(raw):,} bytes; a workflow has at most {_LARGEST:,}"
-        raise Unreadable(Mark(shown), too_large, "Keep data in a file of its own and read it in a step.")
+        raise Unreadable(SourceMark(shown), too_large, "Keep data in a file of its own and read it in a step.")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as broken:
         before = raw[: broken.start].decode("utf-8", errors="replace")
         line = before.count("\n") + 1
-        mark = Mark(shown, line, len(before) - (before.rfind("\n") + 1) + 1)
+        mark = SourceMark(shown, line, len(before) - (before.rfind("\n") + 1) + 1)
         raise Unreadable(
             mark, f"this is not UTF-8: the byte 0x{raw[broken.start]:02x}", "Save the file as UTF-8."
         ) from None

@@ -10,7 +10,7 @@ DURATION = f"^{_PART}+$"
 
 
 def parse_duration(text: str) -> float | None:
-    """Seconds; None where `text` is no span of time."""
+    """Seconds; None where `text` is not a duration."""
     if not re.fullmatch(DURATION, text):
         return None
     parts = re.findall(r"(\d+(?:\.\d+)?)(ms|[smhd])", text)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from troth.errors import MisuseError
-from troth.runtime.workflows.document.nodes import Mark
+from troth.runtime.workflows.document.nodes import SourceMark
 from troth.runtime.workflows.document.paths import Path
 from troth.runtime.workflows.document.problems import Unreadable, did_you_mean
 
@@ -51,7 +51,7 @@ class Expression:
     """A checked condition. Two are equal if they say the same, however they are spaced."""
 
     text: str
-    mark: Mark = field(compare=False)
+    mark: SourceMark = field(compare=False)
 
     @cached_property
     def _tree(self) -> ast.expr:
@@ -82,7 +82,7 @@ class Expression:
             "Compare it with something, as in `… == …` or `len(…) > 0`."
         )
 
-    def paths(self) -> Iterator[tuple[Path, Mark]]:
+    def paths(self) -> Iterator[tuple[Path, SourceMark]]:
         """Every path it reads, with its place."""
         return _paths(self._tree, self.mark)
 
@@ -91,7 +91,7 @@ class Expression:
         return self.text
 
 
-def parse_expression(text: str, mark: Mark) -> Expression:
+def parse_expression(text: str, mark: SourceMark) -> Expression:
     """The condition in `text`, checked; `mark` is the place of its first letter."""
     try:
         if len(text) > _LONGEST:
@@ -105,7 +105,7 @@ def parse_expression(text: str, mark: Mark) -> Expression:
     return Expression(ast.unparse(tree), mark)
 
 
-def _check(node: ast.expr, mark: Mark) -> None:
+def _check(node: ast.expr, mark: SourceMark) -> None:
     match node:
         case ast.Constant(value=None | bool() | int() | float() | str()):
             return
@@ -138,12 +138,12 @@ def _operands(node: ast.expr) -> list[ast.expr]:
     return [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
 
 
-def _refused(node: ast.expr, mark: Mark) -> Unreadable:
+def _refused(node: ast.expr, mark: SourceMark) -> Unreadable:
     advice = f"It has comparisons, `and`, `or`, `not`, `in`, + - * / %, lists, paths, and {', '.join(FUNCTIONS)}."
     return Unreadable(_at(node, mark), f"a condition cannot hold `{ast.unparse(node)}`", advice)
 
 
-def _at(node: ast.expr, mark: Mark) -> Mark:
+def _at(node: ast.expr, mark: SourceMark) -> SourceMark:
     return mark.shifted(node.col_offset) if node.lineno == 1 else mark
 
 
@@ -169,7 +169,7 @@ def _path(node: ast.expr) -> Path | None:
         node = below
 
 
-def _paths(node: ast.expr, mark: Mark) -> Iterator[tuple[Path, Mark]]:
+def _paths(node: ast.expr, mark: SourceMark) -> Iterator[tuple[Path, SourceMark]]:
     path = _path(node)
     if path is None:
         for child in _operands(node):

@@ -13,14 +13,14 @@ from troth.runtime.workflows.document.nodes import ListNode, MapNode, Node, Scal
 from troth.runtime.workflows.document.paths import NAME
 from troth.runtime.workflows.document.problems import Unreadable, did_you_mean
 from troth.runtime.workflows.document.sources import Literal, Source, TextOf, read_source
-from troth.runtime.workflows.spec import Target, TargetKind
+from troth.runtime.workflows.spec import CallTarget, TargetKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 __all__ = [
     "AnyValue",
-    "Choice",
+    "ChoiceType",
     "Condition",
     "ContractMap",
     "ContractType",
@@ -28,19 +28,19 @@ __all__ = [
     "Duration",
     "Flag",
     "Identifier",
-    "Names",
+    "NamesType",
     "Number",
     "SourceMap",
     "SourceType",
     "Steps",
     "TargetType",
-    "Text",
+    "TextType",
     "shown",
 ]
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class TextType:
     """Any text that is not empty."""
 
     def read(self, node: Node, desk: Desk) -> str:  # noqa: ARG002
@@ -64,7 +64,7 @@ class Identifier:
 
     def read(self, node: Node, desk: Desk) -> str:
         """The name."""
-        text = Text().read(node, desk)
+        text = TextType().read(node, desk)
         if re.fullmatch(NAME, text):
             return text
         better = re.sub(r"\W", "_", text, flags=re.ASCII).strip("_")
@@ -154,7 +154,7 @@ class Flag:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ChoiceType:
     """One of a few words, or a count where `or_count` is set."""
 
     words: tuple[str, ...]
@@ -223,7 +223,7 @@ class AnyValue:
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class NamesType:
     """A list of step ids."""
 
     def read(self, node: Node, desk: Desk) -> tuple[str, ...]:
@@ -249,7 +249,7 @@ class Condition:
         """The checked expression."""
         if isinstance(node, ScalarNode) and isinstance(node.value, bool):
             return parse_expression(str(node.value), node.mark)
-        text = Text().read(node, desk)
+        text = TextType().read(node, desk)
         assert isinstance(node, ScalarNode)
         return parse_expression(text, node.text_mark)
 
@@ -351,19 +351,19 @@ class TargetType:
 
     kind: TargetKind
 
-    def read(self, node: Node, desk: Desk) -> Target:
+    def read(self, node: Node, desk: Desk) -> CallTarget:
         """The target with its place."""
-        text = Text().read(node, desk)
+        text = TextType().read(node, desk)
         assert isinstance(node, ScalarNode)
-        return Target(self.kind, text, node.text_mark, desk.where)
+        return CallTarget(self.kind, text, node.text_mark, desk.where)
 
     def dump(self, value: object) -> object:
         """Its name."""
-        return cast("Target", value).name
+        return cast("CallTarget", value).name
 
     def schema(self) -> dict[str, object]:
         """A string."""
-        return Text().schema()
+        return TextType().schema()
 
 
 @dataclass(frozen=True, slots=True)

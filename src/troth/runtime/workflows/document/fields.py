@@ -13,7 +13,7 @@ from troth.runtime.workflows.document.nodes import MapNode, Node
 from troth.runtime.workflows.document.problems import Problems, Unreadable, did_you_mean, nearest
 
 if TYPE_CHECKING:
-    from troth.runtime.workflows.spec import Step, WorkflowSpec
+    from troth.runtime.workflows.spec import StepSpec, WorkflowSpec
 
 __all__ = ["Desk", "Field", "FieldType", "dump_fields", "fields_schema", "read_fields"]
 
@@ -24,7 +24,7 @@ class Desk:
 
     problems: Problems
     folder: FilePath
-    read_steps: "Callable[[Node, Desk], tuple[Step, ...]]"
+    read_steps: "Callable[[Node, Desk], tuple[StepSpec, ...]]"
     read_workflow: "Callable[[Node, Desk], WorkflowSpec]"
     where: str = ""
     """`folder`, from that of the workflow that is run."""

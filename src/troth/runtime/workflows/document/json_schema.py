@@ -2,7 +2,7 @@
 
 It is made from the same tables that the loader reads by. `schema/workflow-v1.json` in this package is what it says,
 written down for editors; a test holds both together, and
-`python -m troth.runtime.workflows.document.json_schema` writes it anew.
+`python -m troth.runtime.workflows.document.json_schema` writes it again.
 """
 
 import json

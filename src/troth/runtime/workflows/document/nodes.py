@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-__all__ = ["Entry", "ListNode", "MapNode", "Mark", "Node", "ScalarNode", "node_of", "plain"]
+__all__ = ["ListNode", "MapNode", "MappingEntry", "Node", "ScalarNode", "SourceMark", "node_of", "plain"]
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Mark:
+class SourceMark:
     """A place in a file; line and column count from 1."""
 
     file: str
@@ -22,9 +22,9 @@ class Mark:
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}"
 
-    def shifted(self, columns: int) -> "Mark":
+    def shifted(self, columns: int) -> "SourceMark":
         """The place `columns` further on the same line."""
-        return Mark(self.file, self.line, self.column + columns)
+        return SourceMark(self.file, self.line, self.column + columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +32,11 @@ class ScalarNode:
     """A text, a number, a boolean or null. `quoted` texts start one column after their mark."""
 
     value: str | int | float | bool | None
-    mark: Mark = field(compare=False)
+    mark: SourceMark = field(compare=False)
     quoted: bool = field(default=False, compare=False)
 
     @property
-    def text_mark(self) -> Mark:
+    def text_mark(self) -> SourceMark:
         """Where the first letter of the text stands."""
         return self.mark.shifted(1) if self.quoted else self.mark
 
@@ -46,26 +46,26 @@ class ListNode:
     """A list."""
 
     items: "tuple[Node, ...]"
-    mark: Mark = field(compare=False)
+    mark: SourceMark = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class MappingEntry:
     """One key of a map with its value."""
 
     key: str
     value: "Node"
-    mark: Mark = field(compare=False)
+    mark: SourceMark = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class MapNode:
     """A map; its keys are texts and each stands once."""
 
-    entries: tuple[Entry, ...]
-    mark: Mark = field(compare=False)
+    entries: tuple[MappingEntry, ...]
+    mark: SourceMark = field(compare=False)
 
-    def get(self, key: str) -> "Entry | None":
+    def get(self, key: str) -> "MappingEntry | None":
         """The entry of `key`, if there is one."""
         return next((entry for entry in self.entries if entry.key == key), None)
 
@@ -84,13 +84,15 @@ def plain(node: Node) -> object:
             return {entry.key: plain(entry.value) for entry in node.entries}
 
 
-def node_of(value: object, mark: Mark) -> Node:
+def node_of(value: object, mark: SourceMark) -> Node:
     """`value`, made of what JSON has, as a node at one place; anything else is a `TypeError`."""
     match value:
         case None | bool() | int() | float() | str():
             return ScalarNode(value, mark)
         case Mapping():
-            return MapNode(tuple(Entry(str(key), node_of(item, mark), mark) for key, item in value.items()), mark)
+            return MapNode(
+                tuple(MappingEntry(str(key), node_of(item, mark), mark) for key, item in value.items()), mark
+            )
         case Sequence() if not isinstance(value, (bytes, bytearray)):
             return ListNode(tuple(node_of(item, mark) for item in value), mark)
     raise TypeError(f"{value!r} is not made of what JSON has")

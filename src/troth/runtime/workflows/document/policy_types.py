@@ -6,12 +6,20 @@ from typing import TYPE_CHECKING, cast
 
 from troth.runtime.engine.retry import ONCE, Retry
 from troth.runtime.workflows.document.contracts import contract_schema
-from troth.runtime.workflows.document.field_types import Choice, Count, Duration, Number, SourceMap, TargetType, Text
+from troth.runtime.workflows.document.field_types import (
+    ChoiceType,
+    Count,
+    Duration,
+    Number,
+    SourceMap,
+    TargetType,
+    TextType,
+)
 from troth.runtime.workflows.document.fields import Desk, Field, dump_fields, fields_schema, read_fields
 from troth.runtime.workflows.document.nodes import ListNode, MapNode, Node
 from troth.runtime.workflows.document.problems import Unreadable, nearest
 from troth.runtime.workflows.document.sources import Source, source_schema
-from troth.runtime.workflows.spec import Target, Undo
+from troth.runtime.workflows.spec import CallTarget, Undo
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,11 +34,11 @@ class _ExceptionNames:
         items = node.items if isinstance(node, ListNode) else (node,)
         names = []
         for item in items:
-            name = Text().read(item, desk)
+            name = TextType().read(item, desk)
             exceptions = [exception for exception, value in vars(builtins).items() if _is_exception(value)]
             if "." not in name and name not in exceptions:
                 near = nearest(name, sorted(exceptions)) if name[:1].isupper() else None
-                message = f"{name!r} is no exception that Python has; one of your own is written `module.{name}`"
+                message = f"{name!r} is not a built-in exception; one of your own is written `module.{name}`"
                 raise Unreadable(item.mark, message, f"Did you mean `{near}`?" if near else "")
             names.append(name)
         return tuple(names)
@@ -49,7 +57,7 @@ def _is_exception(value: object) -> bool:
 RETRY_FIELDS = (
     Field("attempts", Count(1, 1000), "how often it is tried in all", required=True),
     Field("delay", Duration(), "how long is waited before the first retry", default=1.0),
-    Field("backoff", Choice(("fixed", "exponential")), "whether the wait grows", default="exponential"),
+    Field("backoff", ChoiceType(("fixed", "exponential")), "whether the wait grows", default="exponential"),
     Field("factor", Number(1.0, 100.0), "how much the wait grows each time", default=2.0),
     Field("max_delay", Duration(), "the longest wait", default=60.0),
     Field("jitter", Number(0.0, 1.0), "how much of the wait is left to chance, from 0 to 1", default=0.1),
@@ -102,7 +110,7 @@ class UndoType:
         if not isinstance(node, MapNode):
             return Undo(TargetType("function").read(node, desk))
         values, _ = read_fields(node, UNDO_FIELDS, desk, "`undo`")
-        targets = [target for target in (values["function"], values["tool"]) if isinstance(target, Target)]
+        targets = [target for target in (values["function"], values["tool"]) if isinstance(target, CallTarget)]
         if len(targets) != 1:
             raise Unreadable(node.mark, "`undo` names one `function` or one `tool`")
         inputs = cast("Mapping[str, Source] | None", values["inputs"])
@@ -125,5 +133,5 @@ def shared_schemas() -> dict[str, object]:
         "source": source_schema(),
         "contract": contract_schema(),
         "retry": {"anyOf": [Count(1, 1000).schema(), fields_schema(RETRY_FIELDS)]},
-        "undo": {"anyOf": [Text().schema(), fields_schema(UNDO_FIELDS)]},
+        "undo": {"anyOf": [TextType().schema(), fields_schema(UNDO_FIELDS)]},
     }

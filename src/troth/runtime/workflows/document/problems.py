@@ -5,16 +5,16 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 
 from troth.errors import MisuseError
-from troth.runtime.workflows.document.nodes import Mark
+from troth.runtime.workflows.document.nodes import SourceMark
 
-__all__ = ["InvalidWorkflowError", "Problem", "Problems", "Unreadable", "did_you_mean", "nearest"]
+__all__ = ["DocumentProblem", "InvalidWorkflowError", "Problems", "Unreadable", "did_you_mean", "nearest"]
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Problem:
+class DocumentProblem:
     """One thing that is wrong: where, what, and what to write instead."""
 
-    mark: Mark
+    mark: SourceMark
     what: str
     advice: str = ""
 
@@ -30,15 +30,15 @@ class Problem:
 class Unreadable(Exception):  # noqa: N818 -- never leaves the loader: it carries one problem to where they are collected
     """A part of the document that cannot be made sense of; the rest is read on."""
 
-    def __init__(self, mark: Mark, message: str, advice: str = "") -> None:
+    def __init__(self, mark: SourceMark, message: str, advice: str = "") -> None:
         super().__init__(message)
-        self.problem = Problem(mark, message, advice)
+        self.problem = DocumentProblem(mark, message, advice)
 
 
 class InvalidWorkflowError(MisuseError):
     """A workflow that was refused before anything ran. `problems` has all of them, in the order of their places."""
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
+    def __init__(self, problems: Sequence[DocumentProblem]) -> None:
         self.problems = tuple(sorted(set(problems)))
         count = f"{len(self.problems)} problems" if len(self.problems) > 1 else "1 problem"
         listed = "\n".join(map(str, self.problems))
@@ -49,11 +49,11 @@ class InvalidWorkflowError(MisuseError):
 class Problems:
     """Where problems are gathered while a workflow is read."""
 
-    found: list[Problem] = field(default_factory=list)
+    found: list[DocumentProblem] = field(default_factory=list)
 
-    def add(self, mark: Mark, message: str, advice: str = "") -> None:
+    def add(self, mark: SourceMark, message: str, advice: str = "") -> None:
         """Note one problem and go on."""
-        self.found.append(Problem(mark, message, advice))
+        self.found.append(DocumentProblem(mark, message, advice))
 
     def raise_any(self) -> None:
         """Refuse the workflow if anything was found."""

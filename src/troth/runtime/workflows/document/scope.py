@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from troth.runtime.workflows.document.contracts import Contract
-from troth.runtime.workflows.document.nodes import Mark
+from troth.runtime.workflows.document.nodes import SourceMark
 from troth.runtime.workflows.document.paths import Path
 from troth.runtime.workflows.document.problems import Problems, did_you_mean, nearest
 from troth.runtime.workflows.document.sources import FromPath
 from troth.runtime.workflows.kinds import blocks_of, kind_of, paths_in
-from troth.runtime.workflows.spec import Block, Step, WorkflowSpec
+from troth.runtime.workflows.spec import Block, StepSpec, WorkflowSpec
 
 __all__ = ["RUN_FIELDS", "check_paths"]
 
@@ -28,10 +28,10 @@ class _Scope:
     """What can be seen from one place."""
 
     inputs: Mapping[str, Contract]
-    steps: Mapping[str, Step]
+    steps: Mapping[str, StepSpec]
     names: tuple[str, ...] = ()
 
-    def with_steps(self, steps: Mapping[str, Step]) -> "_Scope":
+    def with_steps(self, steps: Mapping[str, StepSpec]) -> "_Scope":
         """What can be seen where `steps` can be seen too; those put into them later included."""
         return replace(self, steps=ChainMap(steps, self.steps))  # type: ignore[arg-type]  # only read through
 
@@ -46,7 +46,7 @@ class _Check:
     order: dict[str, int]
 
     def block(self, block: Block, scope: _Scope, where: str) -> None:
-        visible: dict[str, Step] = {}
+        visible: dict[str, StepSpec] = {}
         inner = replace(scope, names=(*scope.names, *block.names)).with_steps(visible)
         self._check_names(block, scope)
         if block.ordered:
@@ -66,12 +66,12 @@ class _Check:
                 mark = block.steps[0].mark if block.steps else self.spec.mark
                 self.problems.add(mark, f"`{name}` already means something here; give the item another name")
 
-    def _refuse_after(self, step: Step) -> None:
+    def _refuse_after(self, step: StepSpec) -> None:
         if step.after:
             advice = "Steps of an ordered block run one after the other anyway."
             self.problems.add(step.mark, f"`after` of {step.id!r} means something only in a parallel block", advice)
 
-    def members(self, steps: Sequence[Step], scope: _Scope, where: str) -> None:
+    def members(self, steps: Sequence[StepSpec], scope: _Scope, where: str) -> None:
         by_id = {step.id: step for step in steps}
         for step in steps:
             for name in step.after:
@@ -86,7 +86,7 @@ class _Check:
             before = {name: by_id[name] for name in _ancestors(step.id, by_id)}
             self.step(step, scope.with_steps(before), siblings=by_id)
 
-    def step(self, step: Step, scope: _Scope, siblings: Mapping[str, Step] | None = None) -> None:
+    def step(self, step: StepSpec, scope: _Scope, siblings: Mapping[str, StepSpec] | None = None) -> None:
         kind = kind_of(step)
         self.paths(kind.reads(step.body), scope, step, siblings)
         self.list_of(step, scope)
@@ -99,7 +99,7 @@ class _Check:
         for block in blocks_of(step):
             self.block(block, scope, f"{step.id!r}")
 
-    def list_of(self, step: Step, scope: _Scope) -> None:
+    def list_of(self, step: StepSpec, scope: _Scope) -> None:
         """What an `each` goes through is a list, as far as contracts tell."""
         source = getattr(step.body, "each", None)
         if not isinstance(source, FromPath) or len(source.path.parts) == 0:
@@ -117,7 +117,7 @@ class _Check:
                 source.mark, f"`each` goes through a list, and `{source.path}` is of type {contract.type}"
             )
 
-    def inner_inputs(self, step: Step, inner: WorkflowSpec) -> None:
+    def inner_inputs(self, step: StepSpec, inner: WorkflowSpec) -> None:
         passed: Mapping[str, object] = getattr(step.body, "inputs", {})
         for name in passed:
             if name not in inner.inputs:
@@ -131,10 +131,10 @@ class _Check:
 
     def paths(
         self,
-        paths: Iterator[tuple[Path, Mark]],
+        paths: Iterator[tuple[Path, SourceMark]],
         scope: _Scope,
-        reader: Step | None,
-        siblings: Mapping[str, Step] | None = None,
+        reader: StepSpec | None,
+        siblings: Mapping[str, StepSpec] | None = None,
     ) -> None:
         for path, mark in paths:
             complaint = self._complaint(path, scope, reader, siblings or {})
@@ -142,7 +142,7 @@ class _Check:
                 self.problems.add(mark, *complaint)
 
     def _complaint(
-        self, path: Path, scope: _Scope, reader: Step | None, siblings: Mapping[str, Step]
+        self, path: Path, scope: _Scope, reader: StepSpec | None, siblings: Mapping[str, StepSpec]
     ) -> tuple[str, str] | None:
         roots = (*_ROOTS, *scope.names)
         if path.root not in roots:
@@ -167,7 +167,7 @@ class _Check:
         return self._unseen(str(name), scope, reader, siblings)
 
     def _unseen(
-        self, name: str, scope: _Scope, reader: Step | None, siblings: Mapping[str, Step]
+        self, name: str, scope: _Scope, reader: StepSpec | None, siblings: Mapping[str, StepSpec]
     ) -> tuple[str, str] | None:
         if name in self.broken or "?" in self.broken:
             return None  # that step has a problem of its own
@@ -207,7 +207,7 @@ def check_paths(spec: WorkflowSpec, problems: Problems, broken: set[str]) -> Non
         check.paths(paths_in(spec.output), top.with_steps({step.id: step for step in spec.steps}), None)
 
 
-def _index(steps: Sequence[Step], holder: str, check: _Check) -> None:
+def _index(steps: Sequence[StepSpec], holder: str, check: _Check) -> None:
     for step in steps:
         if step.id in check.order:
             first = next(earlier for earlier in check.spec.all_steps() if earlier.id == step.id)
@@ -219,7 +219,7 @@ def _index(steps: Sequence[Step], holder: str, check: _Check) -> None:
             _index(block.steps, step.id, check)
 
 
-def _ancestors(name: str, members: Mapping[str, Step]) -> list[str]:
+def _ancestors(name: str, members: Mapping[str, StepSpec]) -> list[str]:
     """Everything that `name` comes after, directly or not."""
     ancestors: list[str] = []
     waiting = list(members[name].after)

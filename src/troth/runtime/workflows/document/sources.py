@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from troth.runtime.workflows.document.nodes import ListNode, MapNode, Mark, Node, ScalarNode, plain
+from troth.runtime.workflows.document.nodes import ListNode, MapNode, Node, ScalarNode, SourceMark, plain
 from troth.runtime.workflows.document.paths import Path, parse_path
 from troth.runtime.workflows.document.problems import Unreadable
 
@@ -24,13 +24,13 @@ class FromPath:
     """Whatever the path leads to."""
 
     path: Path
-    mark: Mark = field(compare=False)
+    mark: SourceMark = field(compare=False)
 
     def value(self, state: Mapping[str, object]) -> object:
         """What the path leads to now."""
         return self.path.look_up(state)
 
-    def paths(self) -> Iterator[tuple[Path, Mark]]:
+    def paths(self) -> Iterator[tuple[Path, SourceMark]]:
         """The path itself."""
         yield self.path, self.mark
 
@@ -49,7 +49,7 @@ class Literal:
         """The value."""
         return self.literal
 
-    def paths(self) -> Iterator[tuple[Path, Mark]]:
+    def paths(self) -> Iterator[tuple[Path, SourceMark]]:
         """None."""
         return iter(())
 
@@ -65,13 +65,13 @@ class TextOf:
     """A text with `${path}` in it. `pieces` are texts and paths in turn."""
 
     pieces: tuple[str | Path, ...]
-    mark: Mark = field(compare=False)
+    mark: SourceMark = field(compare=False)
 
     def value(self, state: Mapping[str, object]) -> str:
         """The text with every path filled in."""
         return "".join(piece if isinstance(piece, str) else str(piece.look_up(state)) for piece in self.pieces)
 
-    def paths(self) -> Iterator[tuple[Path, Mark]]:
+    def paths(self) -> Iterator[tuple[Path, SourceMark]]:
         """Each path in the text."""
         return ((piece, self.mark) for piece in self.pieces if isinstance(piece, Path))
 
@@ -90,7 +90,7 @@ class ListOf:
         """The list with every item looked up."""
         return [item.value(state) for item in self.items]
 
-    def paths(self) -> Iterator[tuple[Path, Mark]]:
+    def paths(self) -> Iterator[tuple[Path, SourceMark]]:
         """Each path in the list."""
         for item in self.items:
             yield from item.paths()
@@ -131,7 +131,7 @@ def _read_map(node: MapNode) -> Source:
     raise Unreadable(node.mark, "a map here has exactly one key, `value` or `text`", _ADVICE)
 
 
-def _read_text(text: str, mark: Mark) -> TextOf:
+def _read_text(text: str, mark: SourceMark) -> TextOf:
     pieces: list[str | Path] = []
     end = 0
     for hole in _HOLE.finditer(text):

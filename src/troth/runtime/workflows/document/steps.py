@@ -10,26 +10,26 @@ from troth.runtime.workflows.document.field_types import (
     Duration,
     Flag,
     Identifier,
-    Names,
-    Text,
+    NamesType,
+    TextType,
 )
 from troth.runtime.workflows.document.fields import Desk, Field, dump_fields, fields_schema, read_fields
 from troth.runtime.workflows.document.nodes import ListNode, MapNode, Node
 from troth.runtime.workflows.document.policy_types import RetryType, UndoType
 from troth.runtime.workflows.document.problems import Unreadable, did_you_mean, nearest
 from troth.runtime.workflows.kinds import Kind, kind_of, kinds
-from troth.runtime.workflows.spec import Step
+from troth.runtime.workflows.spec import StepSpec
 
 __all__ = ["dump_steps", "read_steps", "step_fields", "step_schema"]
 
 _ID = Field("id", Identifier(), "the step's name, unique in the workflow", required=True)
 _COMMON = (
-    Field("description", Text(), "what the step is for", default=""),
+    Field("description", TextType(), "what the step is for", default=""),
     Field("optional", Flag(), "whether the run goes on when the step fails", default=False),
     Field("default", AnyValue(), "its output when it failed and is optional"),
     Field("output", ContractType(), "what its output has to look like"),
     Field("undo", UndoType(), "how its effect is taken back when the run fails later"),
-    Field("after", Names(), "in a parallel block: the members it waits for", default=()),
+    Field("after", NamesType(), "in a parallel block: the members it waits for", default=()),
 )
 _RETRY = Field("retry", RetryType(), "how often it is tried", default=ONCE)
 _TIMEOUT = Field("timeout", Duration(), "how long one try may take")
@@ -45,7 +45,7 @@ def step_fields(kind: Kind[Any]) -> tuple[Field, ...]:
     return (_ID, *kind.fields, *common_fields(kind)[1:])
 
 
-def read_steps(node: Node, desk: Desk) -> tuple[Step, ...]:
+def read_steps(node: Node, desk: Desk) -> tuple[StepSpec, ...]:
     """The steps in a list. One that cannot be read is noted and left out."""
     if not isinstance(node, ListNode):
         raise Unreadable(node.mark, "steps are a list: each begins with `- id: …`")
@@ -53,7 +53,7 @@ def read_steps(node: Node, desk: Desk) -> tuple[Step, ...]:
     return tuple(step for step in steps if step is not None)
 
 
-def _read_step(node: Node, desk: Desk) -> Step | None:
+def _read_step(node: Node, desk: Desk) -> StepSpec | None:
     if not isinstance(node, MapNode):
         desk.problems.add(node.mark, "a step is a map: `id`, and the key of its kind", f"Kinds: {', '.join(kinds())}")
         return None
@@ -78,7 +78,7 @@ def _read_step(node: Node, desk: Desk) -> Step | None:
         desk.broken.add(name)
         if any(field.required and own[field.name] is None for field in kind.fields) or values["id"] is None:
             return None
-    return Step(
+    return StepSpec(
         kind=kind.name, body=kind.body(**own), mark=node.mark, is_whole=is_whole, **cast("dict[str, Any]", values)
     )
 
@@ -117,10 +117,10 @@ def _instead(kind: Kind[Any]) -> str:
 
 def dump_steps(steps: Iterable[object]) -> list[dict[str, object]]:
     """The list that `read_steps` reads these steps from."""
-    return [_dump_step(cast("Step", step)) for step in steps]
+    return [_dump_step(cast("StepSpec", step)) for step in steps]
 
 
-def _dump_step(step: Step) -> dict[str, object]:
+def _dump_step(step: StepSpec) -> dict[str, object]:
     kind = kind_of(step)
     values = {field.name: getattr(step, field.name) for field in common_fields(kind)}
     values |= {field.name: getattr(step.body, field.name) for field in kind.fields}

@@ -9,8 +9,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from troth.errors import MisuseError
-from troth.runtime.workflows.document.nodes import Entry, ListNode, MapNode, Mark, Node, ScalarNode
-from troth.runtime.workflows.document.problems import InvalidWorkflowError, Problem, Problems
+from troth.runtime.workflows.document.nodes import ListNode, MapNode, MappingEntry, Node, ScalarNode, SourceMark
+from troth.runtime.workflows.document.problems import DocumentProblem, InvalidWorkflowError, Problems
 
 if TYPE_CHECKING:
     import yaml
@@ -47,43 +47,45 @@ def read_yaml(text: str, file: str) -> Node:
         root = yaml.compose(text, Loader=loader)
     except yaml.MarkedYAMLError as broken:
         at = broken.problem_mark or broken.context_mark
-        mark = Mark(file, at.line + 1, at.column + 1) if at else Mark(file)
+        mark = SourceMark(file, at.line + 1, at.column + 1) if at else SourceMark(file)
         raise InvalidWorkflowError([_not_yaml(text, mark, str(broken.problem or broken))]) from broken
     except yaml.reader.ReaderError as broken:
         before = text[: broken.position]
-        mark = Mark(file, before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1)
+        mark = SourceMark(file, before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1)
         message = f"this is not YAML: the character {broken.character!r} is not allowed"
-        raise InvalidWorkflowError([Problem(mark, message)]) from broken
+        raise InvalidWorkflowError([DocumentProblem(mark, message)]) from broken
     except yaml.YAMLError as broken:
-        raise InvalidWorkflowError([Problem(Mark(file), f"this is not YAML: {broken}")]) from broken
+        raise InvalidWorkflowError([DocumentProblem(SourceMark(file), f"this is not YAML: {broken}")]) from broken
     if root is None:
-        raise InvalidWorkflowError([Problem(Mark(file), "the file is empty", "`troth init` writes one that runs.")])
+        raise InvalidWorkflowError(
+            [DocumentProblem(SourceMark(file), "the file is empty", "`troth init` writes one that runs.")]
+        )
     problems = Problems()
     node = _convert(root, file, problems, 0, Counter())
     problems.raise_any()
     return node
 
 
-def _not_yaml(text: str, mark: Mark, says: str) -> Problem:
+def _not_yaml(text: str, mark: SourceMark, says: str) -> DocumentProblem:
     lines = text.splitlines()
     line = lines[mark.line - 1] if mark.line <= len(lines) else ""
     if "\t" in line[: mark.column]:
-        return Problem(mark, "this is not YAML: a tab cannot indent", "Write spaces.")
+        return DocumentProblem(mark, "this is not YAML: a tab cannot indent", "Write spaces.")
     if "another document" in says:
-        return Problem(mark, "a second document begins here; a file holds one workflow")
-    return Problem(mark, f"this is not YAML: {says}")
+        return DocumentProblem(mark, "a second document begins here; a file holds one workflow")
+    return DocumentProblem(mark, f"this is not YAML: {says}")
 
 
 def _convert(node: "yaml.Node", file: str, problems: Problems, depth: int, met: "Counter[int]") -> Node:
-    mark = Mark(file, node.start_mark.line + 1, node.start_mark.column + 1)
+    mark = SourceMark(file, node.start_mark.line + 1, node.start_mark.column + 1)
     if depth > _DEEPEST:  # also what an alias that contains itself comes to
         raise InvalidWorkflowError(
-            [Problem(mark, f"nested more than {_DEEPEST} deep, or an alias that contains itself")]
+            [DocumentProblem(mark, f"nested more than {_DEEPEST} deep, or an alias that contains itself")]
         )
     met[0] += 1
     if met[0] > _MOST:  # a handful of aliases that hold each other comes to more than any memory
         raise InvalidWorkflowError(
-            [Problem(mark, f"more than {_MOST:,} values, the copies that aliases make included")]
+            [DocumentProblem(mark, f"more than {_MOST:,} values, the copies that aliases make included")]
         )
     if node.tag not in _PLAIN_TAGS:
         problems.add(mark, f"the tag `{node.tag}` means nothing here", "Write plain texts, numbers, lists and maps.")
@@ -94,10 +96,12 @@ def _convert(node: "yaml.Node", file: str, problems: Problems, depth: int, met: 
     return _mapping(node, mark, file, problems, depth, met)
 
 
-def _mapping(node: "yaml.Node", mark: Mark, file: str, problems: Problems, depth: int, met: "Counter[int]") -> MapNode:
-    entries: list[Entry] = []
+def _mapping(
+    node: "yaml.Node", mark: SourceMark, file: str, problems: Problems, depth: int, met: "Counter[int]"
+) -> MapNode:
+    entries: list[MappingEntry] = []
     for key, value in node.value:
-        at = Mark(file, key.start_mark.line + 1, key.start_mark.column + 1)
+        at = SourceMark(file, key.start_mark.line + 1, key.start_mark.column + 1)
         if key.id != "scalar":
             problems.add(at, "a key has to be a text")
             continue
@@ -107,11 +111,11 @@ def _mapping(node: "yaml.Node", mark: Mark, file: str, problems: Problems, depth
         if key.value == "<<":
             problems.add(at, "merging with `<<` is not part of YAML 1.2", "Write the keys out.")
             continue
-        entries.append(Entry(key.value, _convert(value, file, problems, depth + 1, met), at))
+        entries.append(MappingEntry(key.value, _convert(value, file, problems, depth + 1, met), at))
     return MapNode(tuple(entries), mark)
 
 
-def _scalar(node: "yaml.Node", mark: Mark) -> ScalarNode:
+def _scalar(node: "yaml.Node", mark: SourceMark) -> ScalarNode:
     text: str = node.value
     style = getattr(node, "style", None)
     if style:  # plain is "" for the C loader and None for the Python one

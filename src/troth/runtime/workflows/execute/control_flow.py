@@ -2,10 +2,10 @@
 
 from troth.runtime.sagas.rollback import Rollback, StepFailed
 
-__all__ = ["LetGo", "OverBudget", "Stopped", "incomplete"]
+__all__ = ["LetGo", "OverBudget", "WorkflowStopped", "incomplete"]
 
 
-class Stopped(Exception):  # noqa: N818 -- carries a failure out of nested blocks; never leaves the decision
+class WorkflowStopped(Exception):  # noqa: N818 -- carries a failure out of nested blocks; never leaves the decision
     """A step failed for good, and the block it is in stops there."""
 
     def __init__(self, failure: StepFailed) -> None:
@@ -13,7 +13,7 @@ class Stopped(Exception):  # noqa: N818 -- carries a failure out of nested block
         self.failure = failure
 
 
-class OverBudget(Stopped):
+class OverBudget(WorkflowStopped):
     """A limit of `workflow`'s budget is reached. No block goes on without the step it was reached at."""
 
     def __init__(self, failure: StepFailed, workflow: str) -> None:
@@ -21,7 +21,7 @@ class OverBudget(Stopped):
         self.workflow = workflow
 
 
-class LetGo(Stopped):
+class LetGo(WorkflowStopped):
     """Enough of those beside this branch have succeeded. No block goes on here; the race it belongs to knows."""
 
 

@@ -8,9 +8,9 @@ from troth.runtime.engine.errors import RunCancelledError
 from troth.runtime.sagas.rollback import Rollback, roll_back
 from troth.runtime.workflows.document.paths import BadPathError
 from troth.runtime.workflows.document.sources import Source
-from troth.runtime.workflows.execute.control_flow import OverBudget, Stopped
+from troth.runtime.workflows.execute.control_flow import OverBudget, WorkflowStopped
 from troth.runtime.workflows.execute.failures import OverBudgetError, WorkflowFailedError
-from troth.runtime.workflows.execute.frame import Frame, Run
+from troth.runtime.workflows.execute.frame import BlockFrame, Run
 
 __all__ = ["OUTPUT", "decide"]
 
@@ -22,7 +22,7 @@ def decide(run: Run, inputs: Mapping[str, object]) -> Generator[Command, Any, ob
     """Run every step; the answer is the workflow's output. Raises what the run fails with, once it has been undone."""
     spec = run.linked.spec
     state: dict[str, object] = {"inputs": inputs, "steps": {}, "run": {"id": run.id, "workflow": spec.name}}
-    frame = Frame(run, spec, state, continues=spec.on_error == "continue")
+    frame = BlockFrame(run, spec, state, continues=spec.on_error == "continue")
     frame.allowances = yield from frame.enter_budget(spec.name, spec.budget)
     try:
         output = yield from frame.run_steps_here(spec.steps)
@@ -33,7 +33,7 @@ def decide(run: Run, inputs: Mapping[str, object]) -> Generator[Command, Any, ob
         if spec.budget.on_exceeded == "undo":
             rollback = yield from roll_back(frame.happened)
         raise OverBudgetError(spec.name, [over.failure], rollback) from None
-    except Stopped as stopped:
+    except WorkflowStopped as stopped:
         rollback = Rollback()
         if spec.on_error == "undo":
             rollback = yield from roll_back(frame.happened)
@@ -48,11 +48,11 @@ def decide(run: Run, inputs: Mapping[str, object]) -> Generator[Command, Any, ob
     return output
 
 
-def _gathered(frame: Frame, output: Mapping[str, Source]) -> Generator[Command, Any, dict[str, object]]:
+def _gathered(frame: BlockFrame, output: Mapping[str, Source]) -> Generator[Command, Any, dict[str, object]]:
     """What the run gives back. That it leads nowhere is a failure like that of a step: what was done is undone."""
     try:
         return frame.look_up(output)
     except BadPathError as wrong:
         if frame.failures:  # it went on without the step that this would have been
             raise WorkflowFailedError(frame.spec.name, frame.failures, Rollback()) from None
-        raise Stopped((yield from frame.recorded(OUTPUT, wrong))) from None
+        raise WorkflowStopped((yield from frame.recorded(OUTPUT, wrong))) from None

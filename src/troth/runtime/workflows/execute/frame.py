@@ -20,7 +20,7 @@ from troth.runtime.sagas.rollback import Rollback, StepFailed, Undoable, failure
 from troth.runtime.sagas.undo import undo_arguments, undo_names_of, undo_step
 from troth.runtime.workflows.document.paths import BadPathError, Path
 from troth.runtime.workflows.document.sources import Source
-from troth.runtime.workflows.execute.control_flow import LetGo, OverBudget, Stopped, incomplete
+from troth.runtime.workflows.execute.control_flow import LetGo, OverBudget, WorkflowStopped, incomplete
 from troth.runtime.workflows.execute.failures import (
     BudgetExceededError,
     WorkflowFailedError,
@@ -34,9 +34,9 @@ from troth.runtime.workflows.execute.step_calls import call_for, failing
 from troth.runtime.workflows.execute.usage import Meter, Spending
 from troth.runtime.workflows.kinds import Decision, kind_of
 from troth.runtime.workflows.link.linker import LinkedWorkflow
-from troth.runtime.workflows.spec import Budget, Step, Target, Undo, WorkflowSpec
+from troth.runtime.workflows.spec import CallTarget, RunBudget, StepSpec, Undo, WorkflowSpec
 
-__all__ = ["Frame", "Run"]
+__all__ = ["BlockFrame", "Run"]
 
 
 @dataclass(slots=True)
@@ -73,7 +73,7 @@ class Run:
 
 
 @dataclass(slots=True)
-class Frame:
+class BlockFrame:
     """One block at work."""
 
     run: Run
@@ -102,18 +102,18 @@ class Frame:
         """The values of a step's inputs."""
         return {name: source.value(self.state) for name, source in inputs.items()}
 
-    def the_list(self, source: Source, step: Step) -> list[object]:
+    def the_list(self, source: Source, step: StepSpec) -> list[object]:
         """The list that a step goes through."""
         value = source.value(self.state)
         if isinstance(value, list):
             return value
         raise BadPathError(f"`each` of {step.id!r} is {value!r}, which is not a list.")
 
-    def inside(self, names: Mapping[str, object] | None = None, part: str = "") -> "Frame":
+    def inside(self, names: Mapping[str, object] | None = None, part: str = "") -> "BlockFrame":
         """A frame for a block inside of this one: it sees what this one sees, and keeps what it does to itself."""
         visible_steps: ChainMap[str, object] = ChainMap({}, self.steps)
         state = {**self.state, **(names or {}), "steps": visible_steps}
-        return Frame(
+        return BlockFrame(
             self.run,
             self.spec,
             state,
@@ -126,21 +126,23 @@ class Frame:
             self.continues,
         )
 
-    def take_in(self, inner: "Frame") -> None:
+    def take_in(self, inner: "BlockFrame") -> None:
         """Make what happened in an inner frame part of this one."""
         self.happened.extend(inner.happened)
         self.used = max(self.used, inner.used)
 
     # ---- steps, one after the other
 
-    def run_steps_here(self, steps: Sequence[Step]) -> Decision:
+    def run_steps_here(self, steps: Sequence[StepSpec]) -> Decision:
         """Run `steps` in this frame; the output is that of the last."""
         output: object = None
         for step in steps:
             output = yield from self.run_step(step)
         return output
 
-    def run_steps(self, steps: Sequence[Step], names: Mapping[str, object] | None = None, part: str = "") -> Decision:
+    def run_steps(
+        self, steps: Sequence[StepSpec], names: Mapping[str, object] | None = None, part: str = ""
+    ) -> Decision:
         """Run `steps` in a frame of their own."""
         inner = self.inside(names, part)
         try:
@@ -148,7 +150,7 @@ class Frame:
         finally:
             self.take_in(inner)
 
-    def run_step(self, step: Step) -> Decision:
+    def run_step(self, step: StepSpec) -> Decision:
         """Run one step with all that was written on it: contract, undo, optional, default."""
         kind = kind_of(step)
         before = len(self.happened)
@@ -162,7 +164,7 @@ class Frame:
             if cancelled.has_begun or not kind.retries:  # of what was never called there is nothing to take back
                 self._note(step, None)
             raise
-        except (Stopped, StepFailedError, MisuseError, RunError) as error:
+        except (WorkflowStopped, StepFailedError, MisuseError, RunError) as error:
             failure = yield from self._failure(step, error)
             if not kind.retries or self._may_have_happened(step, error):
                 self._note(step, None)
@@ -179,7 +181,7 @@ class Frame:
         self.steps[step.id] = output
         return output
 
-    def _perform(self, step: Step) -> Decision:
+    def _perform(self, step: StepSpec) -> Decision:
         """What is inside of an optional step fails as a whole, to be passed over."""
         before = self.continues
         self.continues = before and not step.optional
@@ -188,8 +190,8 @@ class Frame:
         finally:
             self.continues = before
 
-    def _failure(self, step: Step, error: Exception) -> Generator[Command, Any, StepFailed]:
-        if isinstance(error, Stopped):
+    def _failure(self, step: StepSpec, error: Exception) -> Generator[Command, Any, StepFailed]:
+        if isinstance(error, WorkflowStopped):
             return error.failure
         if isinstance(error, StepFailedError):
             return failure_of(error.step, error)
@@ -205,7 +207,7 @@ class Frame:
             return failure_of(failed.step, failed)
         raise AssertionError(error)
 
-    def _budget_of(self, step: Step, error: Exception) -> Allowance | None:
+    def _budget_of(self, step: StepSpec, error: Exception) -> Allowance | None:
         """The budget that `error` says is used up; None where it says something else."""
         if isinstance(error, BudgetExceededError):
             return self.allowances.of(error.workflow)
@@ -220,7 +222,7 @@ class Frame:
         is_own = step.timeout is not None and error.details.get("timeout") == step.timeout
         return None if is_own else last
 
-    def _go_on_without(self, step: Step, failure: StepFailed, before: int) -> Decision:
+    def _go_on_without(self, step: StepSpec, failure: StepFailed, before: int) -> Decision:
         if step.optional:
             yield from self.undo_part(self.happened[before:], step, failure)
             del self.happened[before:]
@@ -230,9 +232,9 @@ class Frame:
             self.failures.append(failure)
             self.steps[step.id] = None
             return None
-        raise Stopped(failure)
+        raise WorkflowStopped(failure)
 
-    def _may_have_happened(self, step: Step, error: Exception) -> bool:
+    def _may_have_happened(self, step: StepSpec, error: Exception) -> bool:
         """Whether the effect of an action may be there although it failed."""
         if not isinstance(error, StepFailedError):
             return False
@@ -241,16 +243,16 @@ class Frame:
         return error.type in _UNKNOWN or error.is_outcome_unknown
 
     def undo_part(
-        self, performed: Sequence[Undoable], step: Step, failure: StepFailed
+        self, performed: Sequence[Undoable], step: StepSpec, failure: StepFailed
     ) -> Generator[Command, Any, None]:
         """Undo what a part of the run did that goes on without it."""
         rollback = yield from roll_back(performed)
         if not rollback.is_complete:
-            raise Stopped(incomplete(self.place(step.id), failure, rollback))
+            raise WorkflowStopped(incomplete(self.place(step.id), failure, rollback))
         if rollback.was_cancelled:
             raise RunCancelledError(f"The run {self.run.id!r} was cancelled.")
 
-    def _note(self, step: Step, output: object) -> None:
+    def _note(self, step: StepSpec, output: object) -> None:
         """Remember how to undo `step`. What is inside of it was noted before, and is undone after."""
         undo = step.undo
         if undo is None:
@@ -265,7 +267,7 @@ class Frame:
             ask = undo_step(name, action, undo_inputs, retry=undo.retry, timeout=undo.timeout)
         self.happened.append(Undoable(self.place(step.id), ask))
 
-    def _undo_inputs(self, step: Step, undo: Undo, output: object) -> dict[str, object]:
+    def _undo_inputs(self, step: StepSpec, undo: Undo, output: object) -> dict[str, object]:
         """What the undo of `step` is given. Where the output is not known, so is everything in it: null."""
         if undo.inputs is None:
             inputs = {
@@ -288,7 +290,7 @@ class Frame:
 
     # ---- what the kinds ask for
 
-    def act(self, step: Step, target: Target, arguments: Mapping[str, object]) -> Decision:
+    def act(self, step: StepSpec, target: CallTarget, arguments: Mapping[str, object]) -> Decision:
         """Call what `target` names, once, durably."""
         self.allowances.check_steps(self.used)
         self.used += 1
@@ -315,7 +317,7 @@ class Frame:
     def _check_time(self) -> None:
         self.allowances.check_time(self.run.clock())
 
-    def enter_budget(self, workflow: str, budget: Budget) -> Generator[Command, Any, Allowances]:
+    def enter_budget(self, workflow: str, budget: RunBudget) -> Generator[Command, Any, Allowances]:
         """What may be used inside a workflow that begins here with a budget of its own."""
         if not budget.limits:
             return self.allowances
@@ -325,7 +327,7 @@ class Frame:
             deadline = max(began, self.run.forked_at) + budget.time  # a fork has all its time before it
         return self.allowances.with_one(Allowance(workflow, budget, self.prefix, self.used, deadline))
 
-    def took(self, step: Step, way: str) -> Generator[Command, Any, None]:
+    def took(self, step: StepSpec, way: str) -> Generator[Command, Any, None]:
         """Write down which way a branch took."""
         yield self.event("took", {"place": self.place(step.id), "way": way})
 
@@ -340,7 +342,7 @@ class Frame:
         """What the record has to tell beside the answers, at the place that `payload` names."""
         return Append(f"run:{self.run.doer_of(str(payload['place']))}", kind, dict(payload), shows, note)
 
-    def run_together(self, step: Step, steps: Sequence[Step]) -> Decision:
+    def run_together(self, step: StepSpec, steps: Sequence[StepSpec]) -> Decision:
         """A saga: when one of `steps` fails, those before it are undone, and the block fails."""
         inner = self.inside()
         inner.continues = False
@@ -348,21 +350,23 @@ class Frame:
             yield from inner.run_steps_here(steps)
         except (OverBudget, LetGo):
             raise  # the first goes on with a larger budget, the second is undone by its race
-        except Stopped as stopped:
+        except WorkflowStopped as stopped:
             rollback = yield from roll_back(inner.happened)
             inner.happened.clear()
             if not rollback.is_complete:
-                raise Stopped(incomplete(self.place(step.id), stopped.failure, rollback)) from None
+                raise WorkflowStopped(incomplete(self.place(step.id), stopped.failure, rollback)) from None
             raise
         finally:
             self.take_in(inner)
         return {inner_step.id: inner.steps[inner_step.id] for inner_step in steps}
 
-    def run_workflow(self, step: Step, spec: WorkflowSpec, values: Mapping[str, object]) -> Decision:
+    def run_workflow(self, step: StepSpec, spec: WorkflowSpec, values: Mapping[str, object]) -> Decision:
         """Another workflow, in this run. What it does is undone with the rest of the run."""
         inputs = check_inputs(spec.name, spec.inputs, values)
         state: dict[str, object] = {"inputs": inputs, "steps": {}, "run": {"id": self.run.id, "workflow": spec.name}}
-        inner = Frame(self.run, spec, state, f"{self.place(step.id)}.", [], [], self.used, self.allowances, self.races)
+        inner = BlockFrame(
+            self.run, spec, state, f"{self.place(step.id)}.", [], [], self.used, self.allowances, self.races
+        )
         inner.continues = spec.on_error == "continue"
         inner.allowances = yield from inner.enter_budget(spec.name, spec.budget)
         try:
@@ -371,7 +375,7 @@ class Frame:
                 raise WorkflowFailedError(spec.name, inner.failures, Rollback())
         except OverBudget as over:
             if inner.allowances != self.allowances and over.workflow == spec.name:
-                raise Stopped(over.failure) from None  # its own limit: a failure of this step like any other
+                raise WorkflowStopped(over.failure) from None  # its own limit: a failure of this step like any other
             raise
         finally:
             self.happened.extend(inner.happened)

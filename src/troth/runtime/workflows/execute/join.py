@@ -6,18 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 from troth.runtime.engine.commands import Command, Together
 from troth.runtime.engine.commands import Step as StepAsk
-from troth.runtime.workflows.execute.control_flow import LetGo, OverBudget, Stopped
+from troth.runtime.workflows.execute.control_flow import LetGo, OverBudget, WorkflowStopped
 from troth.runtime.workflows.execute.race import Race
 from troth.runtime.workflows.kinds import Decision
-from troth.runtime.workflows.spec import Join, Step
+from troth.runtime.workflows.spec import Join, StepSpec
 
 if TYPE_CHECKING:
-    from troth.runtime.workflows.execute.frame import Frame
+    from troth.runtime.workflows.execute.frame import BlockFrame
 
 __all__ = ["run_for_each", "run_members"]
 
 
-def run_members(frame: "Frame", step: Step, members: Sequence[Step], join: Join, at_once: int | None) -> Decision:
+def run_members(
+    frame: "BlockFrame", step: StepSpec, members: Sequence[StepSpec], join: Join, at_once: int | None
+) -> Decision:
     """Members of a parallel block: each in a frame of its own, in waves where one comes after another."""
     outputs: dict[str, object] = {}
     group = _Group(join, len(members))
@@ -35,7 +37,7 @@ def run_members(frame: "Frame", step: Step, members: Sequence[Step], join: Join,
             branches = [inner.run_step(member) for inner, member in zip(frames, ready, strict=True)]
             results = yield from _gather(frame, step, group, frames, branches, at_once)
             for member, result in zip(ready, results, strict=True):
-                if isinstance(result, Stopped):
+                if isinstance(result, WorkflowStopped):
                     lost.add(member.id)
                 else:
                     outputs[member.id] = result
@@ -46,7 +48,13 @@ def run_members(frame: "Frame", step: Step, members: Sequence[Step], join: Join,
 
 
 def run_for_each(
-    frame: "Frame", step: Step, steps: Sequence[Step], item: str, items: Sequence[object], join: Join, at_once: int
+    frame: "BlockFrame",
+    step: StepSpec,
+    steps: Sequence[StepSpec],
+    item: str,
+    items: Sequence[object],
+    join: Join,
+    at_once: int,
 ) -> Decision:
     """The same steps for each item, each in a frame of its own."""
     group = _Group(join, len(items))
@@ -60,10 +68,12 @@ def run_for_each(
         yield from _join(frame, step, group)
     finally:
         _take_in_all(frame, group)
-    return [None if isinstance(result, Stopped) else result for result in results]
+    return [None if isinstance(result, WorkflowStopped) else result for result in results]
 
 
-def _branch(frame: "Frame", group: "_Group", names: Mapping[str, object] | None = None, part: str = "") -> "Frame":
+def _branch(
+    frame: "BlockFrame", group: "_Group", names: Mapping[str, object] | None = None, part: str = ""
+) -> "BlockFrame":
     inner = frame.inside(names, part)
     inner.continues = False
     if group.race is not None:
@@ -72,10 +82,10 @@ def _branch(frame: "Frame", group: "_Group", names: Mapping[str, object] | None 
 
 
 def _gather(
-    frame: "Frame",
-    step: Step,
+    frame: "BlockFrame",
+    step: StepSpec,
     group: "_Group",
-    frames: Sequence["Frame"],
+    frames: Sequence["BlockFrame"],
     branches: Sequence[Decision],
     limit: int | None,
 ) -> Generator[Command, Any, list[object]]:
@@ -90,9 +100,9 @@ def _gather(
     return results
 
 
-def _join(frame: "Frame", step: Step, group: "_Group") -> Generator[Command, Any, None]:
+def _join(frame: "BlockFrame", step: StepSpec, group: "_Group") -> Generator[Command, Any, None]:
     """Fail if too few have succeeded; else undo what those did that did not."""
-    stopped = [result for result in group.results if isinstance(result, Stopped)]
+    stopped = [result for result in group.results if isinstance(result, WorkflowStopped)]
     over = next((result for result in stopped if isinstance(result, OverBudget)), None)
     enough = len(group.results) - len(stopped) >= group.needed
     if over is not None and (not enough or group.needed == 0):
@@ -100,12 +110,12 @@ def _join(frame: "Frame", step: Step, group: "_Group") -> Generator[Command, Any
     if not enough:
         raise next((result for result in stopped if not isinstance(result, LetGo)), stopped[0])
     for inner, result in reversed(list(zip(group.frames, group.results, strict=True))):
-        if isinstance(result, Stopped):
+        if isinstance(result, WorkflowStopped):
             yield from frame.undo_part(inner.happened, step, result.failure)
             inner.happened.clear()
 
 
-def _take_in_all(frame: "Frame", group: "_Group") -> None:
+def _take_in_all(frame: "BlockFrame", group: "_Group") -> None:
     """Make what the branches did part of this frame, in their order, whichever came first."""
     used = frame.used
     for inner in group.frames:
@@ -120,7 +130,7 @@ class _Group:
         words = {"all": size, "any": min(1, size), "settle": 0}
         self.needed = min(join, size) if isinstance(join, int) else words[join]
         self.race = Race(self.needed) if join not in ("all", "settle") and 0 < self.needed < size else None
-        self.frames: list[Frame] = []
+        self.frames: list[BlockFrame] = []
         self.results: list[object] = []
 
     @property
@@ -133,7 +143,7 @@ def _as_outcome(branch: Decision, race: Race | None, name: str, send: Callable[[
     """A branch whose failure is its outcome, so that the others are brought to their end and counted."""
     try:
         output = yield from branch
-    except Stopped as stopped:
+    except WorkflowStopped as stopped:
         return stopped
     if race is not None:
         race.score()

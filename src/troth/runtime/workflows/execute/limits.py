@@ -8,7 +8,7 @@ from troth.runtime.workflows.document.durations import parse_duration, show_dura
 from troth.runtime.workflows.document.problems import did_you_mean
 from troth.runtime.workflows.execute.failures import BudgetExceededError
 from troth.runtime.workflows.execute.usage import Meter
-from troth.runtime.workflows.spec import LIMITS, Budget
+from troth.runtime.workflows.spec import LIMITS, RunBudget
 
 __all__ = ["Allowance", "Allowances", "raised", "time_until"]
 
@@ -18,7 +18,7 @@ class Allowance:
     """What one workflow of a run may use: the run's own, or one that runs as a step of it."""
 
     workflow: str
-    budget: Budget
+    budget: RunBudget
     prefix: str = ""
     """How the places of its steps begin."""
     base: int = 0
@@ -117,7 +117,7 @@ def time_until(deadline: float, clock: Callable[[], float]) -> float:
     return max(deadline - clock(), 0.001)
 
 
-def raised(budget: Budget, limits: Mapping[str, object]) -> Budget:
+def raised(budget: RunBudget, limits: Mapping[str, object]) -> RunBudget:
     """`budget` with the limits in `limits`: numbers, or a span of time for `time`; None takes a limit away."""
     return replace(budget, **dict(_limits(limits)))  # type: ignore[arg-type]  # each was checked by `_limits`
 
@@ -138,4 +138,4 @@ def _limits(limits: Mapping[str, object]) -> Iterator[tuple[str, float | int | N
         yield name, number  # type: ignore[misc]
 
 
-assert set(LIMITS) < {field.name for field in fields(Budget)}
+assert set(LIMITS) < {field.name for field in fields(RunBudget)}

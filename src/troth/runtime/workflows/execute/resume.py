@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from troth.runtime.engine.port import Engine
 from troth.runtime.store import RunRecord, StepState, Transaction
-from troth.runtime.workflows.execute.resume_points import to_ask_again, trunk_step
+from troth.runtime.workflows.execute.resume_points import fork_point, rows_to_run_again
 from troth.runtime.workflows.execute.run_ids import new_id
 from troth.runtime.workflows.registry import Runnable, WorkflowRegistry, budget_stream
 
@@ -29,7 +29,7 @@ class ResumeOptions:
 def reopen(engine: Engine, workflows: WorkflowRegistry, run: RunRecord, how: ResumeOptions) -> RunRecord:
     """Take back the answers that `run` ended on, so that it can go on; refused where it must not."""
     run, rows = engine.find_with_steps(run.id) or (run, ())
-    again = to_ask_again(run, rows, workflows.build_report(run, rows), continues=workflows.continues(run))
+    again = rows_to_run_again(run, rows, workflows.build_report(run, rows), continues=workflows.continues(run))
     remaining = [row for row in rows if row not in again]  # a function that is called again may be another one
     workflows.ready(run, remaining, how.workflow, accept_changes=how.accept_changes, as_recorded=how.as_recorded)
     larger = workflows.larger_budget(run, how.budget) if how.budget else None
@@ -46,7 +46,7 @@ def fork_off(
     engine: Engine, workflows: WorkflowRegistry, run: RunRecord, step: str | None, fork_id: str | None
 ) -> RunRecord:
     """Write a new run down that has the answers of `run` up to `step`; with an id of its own."""
-    before, kept_rows = trunk_step(run, engine.steps(run.id), step)
+    before, kept_rows = fork_point(run, engine.steps(run.id), step)
     this_id = fork_id or new_id(run.label or "run")
     workflows.ready(replace(run, id=this_id), kept_rows, as_recorded=True)
     args = (this_id, *run.args[1:])

@@ -14,14 +14,14 @@ from troth.runtime.workflows.execute.decision import OUTPUT
 from troth.runtime.workflows.execute.waits import RACED_SLEEP, STILL_NEEDED, TIME_LEFT, approval_signal
 from troth.runtime.workflows.record.report import RunReport, RunWord, StepWord
 
-__all__ = ["CannotGoOnError", "to_ask_again", "trunk_step"]
+__all__ = ["CannotGoOnError", "fork_point", "rows_to_run_again"]
 
 
 class CannotGoOnError(MisuseError):
     """The run is over for good. It was left as it is."""
 
 
-def to_ask_again(
+def rows_to_run_again(
     run: RunRecord, rows: Sequence[StepRecord], report: RunReport, *, continues: bool = False
 ) -> list[StepRecord]:
     """The rows whose answers are taken back when the run goes on; none for one that was only interrupted.
@@ -118,7 +118,7 @@ def _cut_short(row: StepRecord, table: Mapping[tuple[str, int], StepRecord]) -> 
     return rows
 
 
-def trunk_step(run: RunRecord, rows: Sequence[StepRecord], step: str | None) -> tuple[int, list[StepRecord]]:
+def fork_point(run: RunRecord, rows: Sequence[StepRecord], step: str | None) -> tuple[int, list[StepRecord]]:
     """Where a fork before `step` begins: the number of the engine's step, and the rows that it keeps.
 
     A step that ran beside others is forked together with them. Without a step, nothing is kept.

@@ -128,7 +128,7 @@ class Follow:
         name = getattr(callback, "__qualname__", repr(callback))
         log.error("The callback %s raised over event %d of run %r.", name, event.seq, event.run_id, exc_info=error)
         if id(callback) in self._has_failed or event.what == "callback failed":
-            return  # one that always raises would be told of its own failing for ever
+            return  # one that always raises would be told of its own failing forever
         self._has_failed.add(id(callback))
         try:
             self._source.callback_failed(self.run_id, name, error)
@@ -258,9 +258,9 @@ class EventThread:
                 follow.tell(event)
         except Exception as error:
             if not isinstance(error, TrothError):
-                log.exception("What happens in run %r could not be told.", follow.run_id)
+                log.exception("An event of run %r could not be passed on.", follow.run_id)
             else:
-                log.warning("What happens in run %r could not be told: %s", follow.run_id, error)
+                log.warning("An event of run %r could not be passed on: %s", follow.run_id, error)
         if is_end:
             with self._lock:
                 listening = self._follows.pop(follow)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from troth.runtime.agents.model import Usage
 from troth.runtime.conversations.log import stream_of
-from troth.runtime.conversations.transcript import Entry, read_transcript, used_in
+from troth.runtime.conversations.transcript import TranscriptEntry, read_transcript, used_in
 from troth.runtime.store import Store
 
 __all__ = ["SPENDING", "Meter", "Spending", "conversation_of", "talk_in", "usage_of", "used_in"]
@@ -30,7 +30,7 @@ def usage_of(store: Store, key: str) -> Usage:
     return total
 
 
-def talk_in(store: Store, key: str) -> tuple[Entry, ...]:
+def talk_in(store: Store, key: str) -> tuple[TranscriptEntry, ...]:
     """What the agent of the step with that key was told, said and had done so far."""
     transcript = read_transcript(store, conversation_of(key))
     return () if transcript is None else transcript.entries

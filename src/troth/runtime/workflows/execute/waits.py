@@ -11,10 +11,10 @@ from troth.runtime.workflows.document.durations import show_duration
 from troth.runtime.workflows.execute.limits import Allowance, time_until
 from troth.runtime.workflows.execute.race import NotNeededError, Race
 from troth.runtime.workflows.kinds import Decision
-from troth.runtime.workflows.spec import Step
+from troth.runtime.workflows.spec import StepSpec
 
 if TYPE_CHECKING:
-    from troth.runtime.workflows.execute.frame import Frame
+    from troth.runtime.workflows.execute.frame import BlockFrame
 
 __all__ = ["RACED_SLEEP", "STILL_NEEDED", "TIME_LEFT", "approval_signal", "question", "sleep"]
 
@@ -31,7 +31,7 @@ def approval_signal(place: str) -> str:
     return f"approve {place}"
 
 
-def sleep(frame: "Frame", name: str, seconds: float) -> Decision:
+def sleep(frame: "BlockFrame", name: str, seconds: float) -> Decision:
     """Sleep, durably; no longer than the run may take."""
     patience, last = yield from _patience(frame)
     place = frame.place(name)
@@ -54,7 +54,7 @@ def sleep(frame: "Frame", name: str, seconds: float) -> Decision:
 
 
 def question(
-    frame: "Frame", step: Step, text: str, shown: Mapping[str, object], *, fails_on_no: bool
+    frame: "BlockFrame", step: StepSpec, text: str, shown: Mapping[str, object], *, fails_on_no: bool
 ) -> Generator[Command, Any, dict[str, object]]:
     """Wait for a person's answer. Silence until the timeout is a no; `fails_on_no` says that the step then fails."""
     place = frame.place(step.id)
@@ -87,7 +87,7 @@ def question(
     return {"approved": bool(answer["approved"]), "by": answer.get("by"), "note": answer.get("note")}
 
 
-def _raced_wait(frame: "Frame", place: str, wait: Wait) -> Generator[Command, Any, Any]:
+def _raced_wait(frame: "BlockFrame", place: str, wait: Wait) -> Generator[Command, Any, Any]:
     """Wait for a signal, or until the branch is let go. Answers None when the time is up."""
     for race in frame.races:
         race.waits.add(wait.signal)
@@ -107,7 +107,7 @@ def _raced_wait(frame: "Frame", place: str, wait: Wait) -> Generator[Command, An
     return answer
 
 
-def _patience(frame: "Frame") -> Generator[Command, Any, tuple[float, Allowance | None]]:
+def _patience(frame: "BlockFrame") -> Generator[Command, Any, tuple[float, Allowance | None]]:
     """How long may be waited here at most. It is recorded: a replay has to ask for the same wait again."""
     last = frame.allowances.first_deadline()
     if last is None or last.deadline is None:

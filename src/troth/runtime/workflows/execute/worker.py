@@ -1,7 +1,8 @@
 """Carry on runs that nobody carries out: those that sleep, wait, were interrupted, or whose process died.
 
-A worker looks again and again. What it takes up goes on in the background, on the engine's own loop; a run that then
-waits for a moment or a person stays with the worker, and goes on when the time or the answer comes.
+Runs of workflows are for any worker, because the store has their documents; a run of another decision is for
+workers that know it. A worker looks again and again. What it takes up goes on in the background, on the engine's own
+loop; a run that then waits stays with the worker, and goes on when the time or the answer comes.
 """
 
 import time
@@ -13,11 +14,12 @@ from troth.errors import InternalError, MisuseError, RunError
 from troth.runtime.engine.errors import EngineClosedError, ResultTimeoutError, RunCancelledError, RunFailedError
 from troth.runtime.engine.port import Engine
 from troth.runtime.store import RunRecord, RunState, StepState, Store, StoreError
-from troth.runtime.workflows.registry import FAMILY, WorkflowRegistry
+from troth.runtime.workflows.registry import FAMILY, WorkflowRegistry, is_workflow
 
 __all__ = ["Worker", "WorkerNews"]
 
 _TRY_AGAIN = 5.0  # seconds after which a run is tried again that could not go on; twice as many each time
+_REPEATED = 5.0  # seconds for which a store of many machines need not read all runs again to say that it has none
 _AT_LAST = 300.0  # seconds that are waited at most
 
 
@@ -40,7 +42,9 @@ class Worker:
         workflows: WorkflowRegistry,
         wanted: Callable[[str], bool] | None = None,
         taking: Callable[[str], object] | None = None,
+        can_take: Callable[[RunRecord], bool] | None = None,
     ) -> None:
+        self._can_take = can_take or (lambda _: True)
         self._taking = taking or (lambda _: None)
         self._wanted = wanted or (lambda _: True)
         self._engine = engine
@@ -63,18 +67,21 @@ class Worker:
 
     def _take_up(self) -> Iterator[WorkerNews]:
         now = time.monotonic()
-        for run_id in self._store.unheld(FAMILY):
+        known = [name for name in self._engine.decisions() if not name.startswith(FAMILY)]
+        of_others = [run_id for run_id, _ in self._store.orphans(known, patience=_REPEATED)] if known else []
+        for run_id in (*self._store.unheld(FAMILY, patience=_REPEATED), *of_others):
             is_refused = self._refused.get(run_id, (0.0, 0.0))[0] > now
             if run_id in self._taken_up or is_refused or not self._wanted(run_id):
                 continue
             try:
                 run = self._engine.find(run_id)
-                if run is None or run.state.is_over:
+                if run is None or run.state.is_over or not self._can_take(run):
                     continue
-                self._workflows.ready(
-                    run, self._engine.steps(run_id), accept_changes=run.is_cancel_requested, as_recorded=True
-                )
-                self._taking(run_id)
+                if is_workflow(run):
+                    self._workflows.ready(
+                        run, self._engine.steps(run_id), accept_changes=run.is_cancel_requested, as_recorded=True
+                    )
+                    self._taking(run_id)
                 self._engine.start(run.decision, *run.args, run_id=run_id, label=run.label)
             except EngineClosedError:
                 return

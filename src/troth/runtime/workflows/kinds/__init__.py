@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from troth.runtime.workflows.document.expressions import Expression
 from troth.runtime.workflows.document.fields import Field
-from troth.runtime.workflows.document.nodes import Mark
+from troth.runtime.workflows.document.nodes import SourceMark
 from troth.runtime.workflows.document.paths import Path
 from troth.runtime.workflows.document.sources import Source
-from troth.runtime.workflows.spec import Block, Step, Target, WorkflowSpec
+from troth.runtime.workflows.spec import Block, CallTarget, StepSpec, WorkflowSpec
 
 if TYPE_CHECKING:
-    from troth.runtime.workflows.execute.frame import Frame
+    from troth.runtime.workflows.execute.frame import BlockFrame
 
 __all__ = ["Decision", "Kind", "blocks_of", "kind_of", "kinds", "paths_in"]
 
@@ -36,10 +36,10 @@ class Kind(Generic[Body]):
     says: str
     body: type[Body]
     fields: tuple[Field, ...]
-    perform: "Callable[[Step, Body, Frame], Decision]"
-    reads: Callable[[Body], Iterator[tuple[Path, Mark]]]
+    perform: "Callable[[StepSpec, Body, BlockFrame], Decision]"
+    reads: Callable[[Body], Iterator[tuple[Path, SourceMark]]]
     blocks: Callable[[Body], tuple[Block, ...]] = lambda _: ()
-    calls: Callable[[Body], tuple[tuple[Target, Mapping[str, Source]], ...]] = lambda _: ()
+    calls: Callable[[Body], tuple[tuple[CallTarget, Mapping[str, Source]], ...]] = lambda _: ()
     shows: Callable[[Body], str] = lambda _: ""
     """A few words for the picture of a run."""
     inner: Callable[[Body], WorkflowSpec | None] = lambda _: None
@@ -57,17 +57,17 @@ def kinds() -> Mapping[str, Kind[Any]]:
     return dict(sorted(by_name.items()))
 
 
-def kind_of(step: Step) -> Kind[Any]:
+def kind_of(step: StepSpec) -> Kind[Any]:
     """The kind of `step`."""
     return kinds()[step.kind]
 
 
-def blocks_of(step: Step) -> tuple[Block, ...]:
+def blocks_of(step: StepSpec) -> tuple[Block, ...]:
     """The blocks of steps inside `step`."""
     return kind_of(step).blocks(step.body)
 
 
-def paths_in(*values: Source | Expression | Mapping[str, Source] | None) -> Iterator[tuple[Path, Mark]]:
+def paths_in(*values: Source | Expression | Mapping[str, Source] | None) -> Iterator[tuple[Path, SourceMark]]:
     """Every path in these values."""
     for value in values:
         if isinstance(value, Mapping):

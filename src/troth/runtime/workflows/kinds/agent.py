@@ -8,10 +8,10 @@ from troth.runtime.workflows.document.field_types import SourceMap, TargetType
 from troth.runtime.workflows.document.fields import Field
 from troth.runtime.workflows.document.sources import Source
 from troth.runtime.workflows.kinds import Decision, Kind, paths_in
-from troth.runtime.workflows.spec import Step, Target
+from troth.runtime.workflows.spec import CallTarget, StepSpec
 
 if TYPE_CHECKING:
-    from troth.runtime.workflows.execute.frame import Frame
+    from troth.runtime.workflows.execute.frame import BlockFrame
 
 __all__ = ["KIND", "AgentBody"]
 
@@ -20,11 +20,11 @@ __all__ = ["KIND", "AgentBody"]
 class AgentBody:
     """What is called, and with what."""
 
-    agent: Target
+    agent: CallTarget
     inputs: Mapping[str, Source] = field(default_factory=dict)
 
 
-def perform(step: Step, body: AgentBody, frame: "Frame") -> Decision:
+def perform(step: StepSpec, body: AgentBody, frame: "BlockFrame") -> Decision:
     """Command the engine for one call."""
     return frame.act(step, body.agent, frame.look_up(body.inputs))
 

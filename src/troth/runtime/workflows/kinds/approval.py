@@ -5,15 +5,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from troth.errors import RunError
-from troth.runtime.workflows.document.field_types import Choice, SourceMap, Text
+from troth.runtime.workflows.document.field_types import ChoiceType, SourceMap, TextType
 from troth.runtime.workflows.document.fields import Field
 from troth.runtime.workflows.document.sources import Source
 from troth.runtime.workflows.execute.waits import question
 from troth.runtime.workflows.kinds import Decision, Kind, paths_in
-from troth.runtime.workflows.spec import Step
+from troth.runtime.workflows.spec import StepSpec
 
 if TYPE_CHECKING:
-    from troth.runtime.workflows.execute.frame import Frame
+    from troth.runtime.workflows.execute.frame import BlockFrame
 
 __all__ = ["KIND", "ApprovalBody", "DeniedError"]
 
@@ -31,7 +31,7 @@ class ApprovalBody:
     on_deny: Literal["fail", "continue"] = "fail"
 
 
-def perform(step: Step, body: ApprovalBody, frame: "Frame") -> Decision:
+def perform(step: StepSpec, body: ApprovalBody, frame: "BlockFrame") -> Decision:
     """Wait for the answer; the output is `{approved, by, note}`. Silence until `timeout` counts as a no."""
     fails_on_no = body.on_deny == "fail"
     answer = yield from question(frame, step, body.approval, frame.look_up(body.show), fails_on_no=fails_on_no)
@@ -47,9 +47,9 @@ KIND = Kind(
     says="waits for a person's yes or no",
     body=ApprovalBody,
     fields=(
-        Field("approval", Text(), "the question", required=True),
+        Field("approval", TextType(), "the question", required=True),
         Field("show", SourceMap(), "what the person is shown with it", default={}),
-        Field("on_deny", Choice(("fail", "continue")), "what a no means for the run", default="fail"),
+        Field("on_deny", ChoiceType(("fail", "continue")), "what a no means for the run", default="fail"),
     ),
     perform=perform,
     reads=lambda body: paths_in(body.show),

@@ -12,27 +12,27 @@ from troth.runtime.workflows.document.fields import Desk, Field, dump_fields, fi
 from troth.runtime.workflows.document.nodes import ListNode, MapNode, Node
 from troth.runtime.workflows.document.problems import Unreadable
 from troth.runtime.workflows.kinds import Decision, Kind, paths_in
-from troth.runtime.workflows.spec import Block, Step
+from troth.runtime.workflows.spec import Block, StepSpec
 
 if TYPE_CHECKING:
-    from troth.runtime.workflows.execute.frame import Frame
+    from troth.runtime.workflows.execute.frame import BlockFrame
 
-__all__ = ["KIND", "BranchBody", "StepMethod"]
+__all__ = ["KIND", "BranchArm", "BranchBody"]
 
 
 @dataclass(frozen=True, slots=True)
-class StepMethod:
+class BranchArm:
     """One way: its condition (None for `otherwise`) and its steps."""
 
     when: Expression | None
-    steps: tuple[Step, ...]
+    steps: tuple[StepSpec, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class BranchBody:
     """The ways in the order they are tried; the last is `otherwise`."""
 
-    branch: tuple[StepMethod, ...]
+    branch: tuple[BranchArm, ...]
 
 
 _WHEN = (
@@ -47,11 +47,11 @@ _OTHERWISE = (
 class Ways:
     """The list under `branch:`."""
 
-    def read(self, node: Node, desk: Desk) -> tuple[StepMethod, ...]:
+    def read(self, node: Node, desk: Desk) -> tuple[BranchArm, ...]:
         """The ways; one that can never be taken is a problem."""
         if not isinstance(node, ListNode) or not node.items:
             raise Unreadable(node.mark, "`branch` is a list of ways: `when` with `steps`, and `otherwise` at the end")
-        ways: list[StepMethod] = []
+        ways: list[BranchArm] = []
         closed_by: str | None = None
         for item in node.items:
             if not isinstance(item, MapNode):
@@ -61,7 +61,7 @@ class Ways:
                 desk.problems.add(item.mark, f"this way can never be taken: {closed_by} comes before it")
             if item.get("otherwise") is not None:
                 values, _ = read_fields(item, _OTHERWISE, desk, "a way with `otherwise`")
-                ways.append(StepMethod(None, cast("tuple[Step, ...]", values["otherwise"] or ())))
+                ways.append(BranchArm(None, cast("tuple[StepSpec, ...]", values["otherwise"] or ())))
                 closed_by = "`otherwise`"
                 continue
             values, is_whole = read_fields(item, _WHEN, desk, "a way")
@@ -71,21 +71,21 @@ class Ways:
                     desk.problems.add(when.mark, "this way can never be taken: its condition is always false")
                 if when.constant is True:
                     closed_by = "a way that is always taken"
-                ways.append(StepMethod(when, cast("tuple[Step, ...]", values["steps"])))
+                ways.append(BranchArm(when, cast("tuple[StepSpec, ...]", values["steps"])))
             elif is_whole:  # pragma: no cover -- a missing or broken condition is a problem already
                 raise AssertionError(values)
         if all(way.when is not None for way in ways):
             desk.problems.add(
                 node.mark,
                 "this branch does not say what happens when no condition holds",
-                "End it with `- otherwise: […]`; `- otherwise: []` goes on with the next step.",
+                "End it with `- otherwise: […]`; `- otherwise: []` continues with the next step.",
             )
         return tuple(ways)
 
     def dump(self, value: object) -> object:
         """The list."""
         shown = []
-        for way in cast("tuple[StepMethod, ...]", value):
+        for way in cast("tuple[BranchArm, ...]", value):
             if way.when is None:
                 shown.append(dump_fields({"otherwise": way.steps}, _OTHERWISE))
             else:
@@ -102,7 +102,7 @@ class Ways:
         }
 
 
-def perform(step: Step, body: BranchBody, frame: "Frame") -> Decision:
+def perform(step: StepSpec, body: BranchBody, frame: "BlockFrame") -> Decision:
     """Take one way and no other; the output is that of its last step."""
     for number, way in enumerate(body.branch):
         if way.when is None or way.when.holds(frame.state):
@@ -111,7 +111,7 @@ def perform(step: Step, body: BranchBody, frame: "Frame") -> Decision:
     raise AssertionError("a branch ends with `otherwise`")  # the loader sees to it
 
 
-def _label(way: StepMethod, number: int) -> str:
+def _label(way: BranchArm, number: int) -> str:
     return f"when {way.when.text}" if way.when is not None else ("otherwise" if number else "always")
 
 

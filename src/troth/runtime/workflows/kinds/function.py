@@ -8,10 +8,10 @@ from troth.runtime.workflows.document.field_types import SourceMap, TargetType
 from troth.runtime.workflows.document.fields import Field
 from troth.runtime.workflows.document.sources import Source
 from troth.runtime.workflows.kinds import Decision, Kind, paths_in
-from troth.runtime.workflows.spec import Step, Target
+from troth.runtime.workflows.spec import CallTarget, StepSpec
 
 if TYPE_CHECKING:
-    from troth.runtime.workflows.execute.frame import Frame
+    from troth.runtime.workflows.execute.frame import BlockFrame
 
 __all__ = ["KIND", "FunctionBody"]
 
@@ -20,11 +20,11 @@ __all__ = ["KIND", "FunctionBody"]
 class FunctionBody:
     """What is called, and with what."""
 
-    function: Target
+    function: CallTarget
     inputs: Mapping[str, Source] = field(default_factory=dict)
 
 
-def perform(step: Step, body: FunctionBody, frame: "Frame") -> Decision:
+def perform(step: StepSpec, body: FunctionBody, frame: "BlockFrame") -> Decision:
     """Command the engine for one call."""
     return frame.act(step, body.function, frame.look_up(body.inputs))
 

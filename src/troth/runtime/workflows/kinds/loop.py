@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING, Literal
 
 from troth.errors import RunError
 from troth.runtime.workflows.document.expressions import Expression
-from troth.runtime.workflows.document.field_types import Choice, Condition, Count, Duration, Steps
+from troth.runtime.workflows.document.field_types import ChoiceType, Condition, Count, Duration, Steps
 from troth.runtime.workflows.document.fields import Field
 from troth.runtime.workflows.execute.waits import sleep
 from troth.runtime.workflows.kinds import Decision, Kind, paths_in
-from troth.runtime.workflows.spec import Block, Step
+from troth.runtime.workflows.spec import Block, StepSpec
 
 if TYPE_CHECKING:
-    from troth.runtime.workflows.execute.frame import Frame
+    from troth.runtime.workflows.execute.frame import BlockFrame
 
 __all__ = ["KIND", "LoopBody", "LoopLimitError"]
 
@@ -25,14 +25,14 @@ class LoopLimitError(RunError):
 class LoopBody:
     """The steps of a round, when to stop, and the bound. `until` is asked after a round and sees that round's steps."""
 
-    loop: tuple[Step, ...]
+    loop: tuple[StepSpec, ...]
     at_most: int
     until: Expression | None = None
     pause: float | None = None
     on_limit: Literal["fail", "continue"] = "fail"
 
 
-def perform(step: Step, body: LoopBody, frame: "Frame") -> Decision:
+def perform(step: StepSpec, body: LoopBody, frame: "BlockFrame") -> Decision:
     """Run round after round; the output is that of the last step of the last round."""
     output: object = None
     for number in range(body.at_most):
@@ -62,7 +62,7 @@ KIND = Kind(
         Field("at_most", Count(1, 100_000), "the bound: how many rounds at most", required=True),
         Field("until", Condition(), "asked after each round, whose steps it sees; without it, all rounds are done"),
         Field("pause", Duration(), "how long is waited between rounds"),
-        Field("on_limit", Choice(("fail", "continue")), "what it means that the bound was reached", default="fail"),
+        Field("on_limit", ChoiceType(("fail", "continue")), "what it means that the bound was reached", default="fail"),
     ),
     perform=perform,
     reads=lambda _: paths_in(),

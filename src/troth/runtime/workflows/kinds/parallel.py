@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from troth.runtime.workflows.document.field_types import Choice, Count, Steps
+from troth.runtime.workflows.document.field_types import ChoiceType, Count, Steps
 from troth.runtime.workflows.document.fields import Field
 from troth.runtime.workflows.execute.join import run_members
 from troth.runtime.workflows.kinds import Decision, Kind, paths_in
-from troth.runtime.workflows.spec import JOINS, Block, Join, Step
+from troth.runtime.workflows.spec import JOINS, Block, Join, StepSpec
 
 if TYPE_CHECKING:
-    from troth.runtime.workflows.execute.frame import Frame
+    from troth.runtime.workflows.execute.frame import BlockFrame
 
 __all__ = ["KIND", "ParallelBody"]
 
@@ -19,12 +19,12 @@ __all__ = ["KIND", "ParallelBody"]
 class ParallelBody:
     """The members, and how many of them have to succeed."""
 
-    parallel: tuple[Step, ...]
+    parallel: tuple[StepSpec, ...]
     join: Join = "all"
     at_once: int | None = None
 
 
-def perform(step: Step, body: ParallelBody, frame: "Frame") -> Decision:
+def perform(step: StepSpec, body: ParallelBody, frame: "BlockFrame") -> Decision:
     """Run every member as soon as those it comes after are done; the output has each member's output by its id."""
     return run_members(frame, step, body.parallel, body.join, body.at_once)
 
@@ -35,7 +35,7 @@ KIND = Kind(
     body=ParallelBody,
     fields=(
         Field("parallel", Steps(), "the steps that are done at once", required=True, default=()),
-        Field("join", Choice(JOINS, or_count=True), "how many have to succeed", default="all"),
+        Field("join", ChoiceType(JOINS, or_count=True), "how many have to succeed", default="all"),
         Field("at_once", Count(1, 10_000), "at most so many at a time"),
     ),
     perform=perform,

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from troth.runtime.workflows.document.field_types import Steps
 from troth.runtime.workflows.document.fields import Field
 from troth.runtime.workflows.kinds import Decision, Kind, paths_in
-from troth.runtime.workflows.spec import Block, Step
+from troth.runtime.workflows.spec import Block, StepSpec
 
 if TYPE_CHECKING:
-    from troth.runtime.workflows.execute.frame import Frame
+    from troth.runtime.workflows.execute.frame import BlockFrame
 
 __all__ = ["KIND", "SagaBody"]
 
@@ -21,10 +21,10 @@ __all__ = ["KIND", "SagaBody"]
 class SagaBody:
     """The steps that stand or fall together."""
 
-    saga: tuple[Step, ...]
+    saga: tuple[StepSpec, ...]
 
 
-def perform(step: Step, body: SagaBody, frame: "Frame") -> Decision:
+def perform(step: StepSpec, body: SagaBody, frame: "BlockFrame") -> Decision:
     """Run the steps; the output has each step's output by its id."""
     return frame.run_together(step, body.saga)
 

@@ -8,10 +8,10 @@ from troth.runtime.workflows.document.field_types import Duration
 from troth.runtime.workflows.document.fields import Field
 from troth.runtime.workflows.execute.waits import sleep
 from troth.runtime.workflows.kinds import Decision, Kind, paths_in
-from troth.runtime.workflows.spec import Step
+from troth.runtime.workflows.spec import StepSpec
 
 if TYPE_CHECKING:
-    from troth.runtime.workflows.execute.frame import Frame
+    from troth.runtime.workflows.execute.frame import BlockFrame
 
 __all__ = ["KIND", "SleepBody"]
 
@@ -23,7 +23,7 @@ class SleepBody:
     sleep: float
 
 
-def perform(step: Step, body: SleepBody, frame: "Frame") -> Decision:
+def perform(step: StepSpec, body: SleepBody, frame: "BlockFrame") -> Decision:
     """Sleep; there is no output."""
     return sleep(frame, step.id, body.sleep)
 

@@ -9,10 +9,10 @@ from troth.runtime.workflows.document.fields import Desk, Field
 from troth.runtime.workflows.document.nodes import Node
 from troth.runtime.workflows.document.sources import Source
 from troth.runtime.workflows.kinds import Decision, Kind, paths_in
-from troth.runtime.workflows.spec import Step, WorkflowSpec
+from troth.runtime.workflows.spec import StepSpec, WorkflowSpec
 
 if TYPE_CHECKING:
-    from troth.runtime.workflows.execute.frame import Frame
+    from troth.runtime.workflows.execute.frame import BlockFrame
 
 __all__ = ["KIND", "WorkflowBody"]
 
@@ -43,7 +43,7 @@ class Inner:
         return {"anyOf": [{"type": "string", "minLength": 1}, {"$ref": "#"}]}
 
 
-def perform(step: Step, body: WorkflowBody, frame: "Frame") -> Decision:
+def perform(step: StepSpec, body: WorkflowBody, frame: "BlockFrame") -> Decision:
     """Run the workflow inside with inputs of its own; the output is its output."""
     return frame.run_workflow(step, body.workflow, frame.look_up(body.inputs))
 

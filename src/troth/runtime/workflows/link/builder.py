@@ -15,7 +15,7 @@ from typing import Any
 from troth.runtime.tools.tool import Tool
 from troth.runtime.workflows.document.document import dump_workflow, read_checked
 from troth.runtime.workflows.document.durations import show_duration
-from troth.runtime.workflows.document.nodes import Entry, ListNode, MapNode, Mark, Node, ScalarNode
+from troth.runtime.workflows.document.nodes import ListNode, MapNode, MappingEntry, Node, ScalarNode, SourceMark
 from troth.runtime.workflows.document.problems import InvalidWorkflowError, Problems, Unreadable
 from troth.runtime.workflows.link.function_lookup import reference_of
 from troth.runtime.workflows.spec import SCHEMA_VERSION, WorkflowSpec
@@ -28,7 +28,7 @@ class StepDraft:
     """A step as it was written in Python, with its place. Made by `step`."""
 
     fields: Mapping[str, object]
-    mark: Mark
+    mark: SourceMark
 
 
 def step(id: str, /, **fields: object) -> StepDraft:  # noqa: A002 -- the same word as in YAML
@@ -82,7 +82,7 @@ def _callable_in(part: object) -> object:
     return part.function if isinstance(part, Tool) else part
 
 
-def _node(value: object, mark: Mark, names: _Names, key: str = "") -> Node:
+def _node(value: object, mark: SourceMark, names: _Names, key: str = "") -> Node:
     """`key` is the one that `value` stands under, in a step or an undo."""
     if key in ("agent", "tool") and value is not None and not isinstance(value, str):
         return ScalarNode(names.name(value, key), mark)
@@ -103,7 +103,7 @@ def _node(value: object, mark: Mark, names: _Names, key: str = "") -> Node:
             calls = "id" in value or key == "undo"
             return MapNode(
                 tuple(
-                    Entry(str(name), _node(item, mark, names, str(name) if calls else ""), mark)
+                    MappingEntry(str(name), _node(item, mark, names, str(name) if calls else ""), mark)
                     for name, item in value.items()
                 ),
                 mark,
@@ -127,6 +127,6 @@ def _renamed(document: object, new: Mapping[str, Mapping[str, str]]) -> object:
     }
 
 
-def _caller() -> Mark:
+def _caller() -> SourceMark:
     frame = sys._getframe(2)
-    return Mark(frame.f_code.co_filename, frame.f_lineno)
+    return SourceMark(frame.f_code.co_filename, frame.f_lineno)

@@ -14,7 +14,7 @@ from troth.runtime.engine.code_digest import has_changed
 from troth.runtime.store import StepRecord, StepState
 from troth.runtime.workflows.kinds import blocks_of, kind_of
 from troth.runtime.workflows.link.linker import LinkedWorkflow
-from troth.runtime.workflows.spec import Step, Target
+from troth.runtime.workflows.spec import CallTarget, StepSpec
 
 __all__ = ["ChangedWorkflowError", "Changes", "changes_since"]
 
@@ -56,7 +56,7 @@ def changes_since(rows: Sequence[StepRecord], linked: LinkedWorkflow) -> Changes
     return Changes(tuple(finished), tuple(still_open), codes)
 
 
-def _targets(steps: Sequence[Step], prefix: str) -> Iterator[tuple[str, Target]]:
+def _targets(steps: Sequence[StepSpec], prefix: str) -> Iterator[tuple[str, CallTarget]]:
     """Every place that calls something, without rounds and items, and what it calls."""
     for step in steps:
         kind = kind_of(step)

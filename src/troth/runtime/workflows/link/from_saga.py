@@ -4,23 +4,23 @@ from troth.runtime.engine.errors import RunCancelledError
 from troth.runtime.sagas.outcome import SagaOutcome, SagaState
 from troth.runtime.sagas.rollback import StepFailed
 from troth.runtime.sagas.saga import ResultOf, Saga, Tried
-from troth.runtime.workflows.document.nodes import Mark
+from troth.runtime.workflows.document.nodes import SourceMark
 from troth.runtime.workflows.document.paths import Path
 from troth.runtime.workflows.document.sources import FromPath, Literal, Source
 from troth.runtime.workflows.kinds.function import FunctionBody
 from troth.runtime.workflows.link.function_lookup import reference_of
 from troth.runtime.workflows.record.report import RunReport, RunWord, StepReport
-from troth.runtime.workflows.spec import Step, Target, Undo, WorkflowSpec
+from troth.runtime.workflows.spec import CallTarget, StepSpec, Undo, WorkflowSpec
 
 __all__ = ["outcome_of", "spec_of"]
 
-_MARK = Mark("<saga>")
+_MARK = SourceMark("<saga>")
 
 
 def spec_of(saga: Saga) -> WorkflowSpec:
     """The workflow that does what `saga` does."""
     steps = tuple(
-        Step(
+        StepSpec(
             id=step.name,
             kind="function",
             body=FunctionBody(_target(step.do), {name: _source(value) for name, value in step.arguments.items()}),
@@ -32,8 +32,8 @@ def spec_of(saga: Saga) -> WorkflowSpec:
     return WorkflowSpec(name=saga.name, steps=steps, mark=_MARK)
 
 
-def _target(tried: Tried) -> Target:
-    return Target("function", reference_of(tried.action.call), _MARK)
+def _target(tried: Tried) -> CallTarget:
+    return CallTarget("function", reference_of(tried.action.call), _MARK)
 
 
 def _source(value: object) -> Source:

@@ -56,7 +56,7 @@ def find_part(kind: str, name: str, registered: Mapping[str, Any], folder: Path)
         near = f"{did_you_mean(name, registered, kind=kind)} " if registered else ""
         advice = (
             f"{near}Write `module:{name}`, or register it: `Runtime({kind}s={{{name!r}: …}})`, "
-            "which the command line is told of by `--app module:runtime`."
+            "which the command line reads with `--app module:runtime`."
         )
         raise NotFound(f"there is no {kind} {name!r} in this runtime", advice)
     value = find_value(module_name, attribute, folder, kind)

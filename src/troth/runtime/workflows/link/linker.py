@@ -16,7 +16,7 @@ from troth.runtime.workflows.execute.agent_calls import answering, code_from
 from troth.runtime.workflows.kinds import kind_of
 from troth.runtime.workflows.link.fingerprint import fingerprint
 from troth.runtime.workflows.link.function_lookup import NotFound, find_part
-from troth.runtime.workflows.spec import Step, Target, TargetKind, WorkflowSpec
+from troth.runtime.workflows.spec import CallTarget, StepSpec, TargetKind, WorkflowSpec
 
 if TYPE_CHECKING:
     from troth.runtime.conversations import Conversations
@@ -52,7 +52,7 @@ class Registry:
 class Callee:
     """Something a step calls, with its color, decided here once."""
 
-    target: Target
+    target: CallTarget
     action: CheckedCallable
     code: str | None
     """The fingerprint of the user's own code in it."""
@@ -68,17 +68,17 @@ class LinkedWorkflow:
     source: str = ""
     """The file it was read from; empty for one built in Python."""
 
-    def callee(self, target: Target) -> Callee:
+    def callee(self, target: CallTarget) -> Callee:
         """What `target` names."""
         return self.callees[_key(target)]
 
-    def code(self, target: Target) -> str | None:
+    def code(self, target: CallTarget) -> str | None:
         """The fingerprint of what `target` names, as it is now."""
         callee = self.callees.get(_key(target))
         return callee.code if callee is not None else None
 
 
-def _key(target: Target) -> tuple[str, str, str]:
+def _key(target: CallTarget) -> tuple[str, str, str]:
     """Two workflows in two folders may each have a `steps.py`."""
     return target.kind, target.name, target.where
 
@@ -98,7 +98,7 @@ def link(spec: WorkflowSpec, registry: Registry, folder: Path, problems: Problem
     return LinkedWorkflow(spec, callees)
 
 
-def _steps(spec: WorkflowSpec) -> Iterator[Step]:
+def _steps(spec: WorkflowSpec) -> Iterator[StepSpec]:
     for step in spec.all_steps():
         yield step
         inner = kind_of(step).inner(step.body)
@@ -107,7 +107,7 @@ def _steps(spec: WorkflowSpec) -> Iterator[Step]:
 
 
 def _callee(
-    target: Target,
+    target: CallTarget,
     registry: Registry,
     folder: Path,
     callees: dict[tuple[str, str, str], Callee],
@@ -123,7 +123,7 @@ def _callee(
     return callees[name]
 
 
-def _find(target: Target, registry: Registry, folder: Path) -> Callee:
+def _find(target: CallTarget, registry: Registry, folder: Path) -> Callee:
     part = find_part(target.kind, target.name, registry.parts(target.kind), folder / target.where)
     if target.kind == "agent":
         call = answering(part, target.name, registry.conversations)
@@ -132,7 +132,7 @@ def _find(target: Target, registry: Registry, folder: Path) -> Callee:
     return Callee(target, judge(call, f"`{target.name}`"), fingerprint(call))
 
 
-def _check_arguments(callee: Callee, arguments: set[str], target: Target, who: str, problems: Problems) -> None:
+def _check_arguments(callee: Callee, arguments: set[str], target: CallTarget, who: str, problems: Problems) -> None:
     meant: set[str | None] = set()
     for name in callee.action.surplus(arguments):
         meant.add(nearest(name, callee.action.takes or ()))
@@ -142,7 +142,7 @@ def _check_arguments(callee: Callee, arguments: set[str], target: Target, who: s
         problems.add(target.mark, f"{who} does not give `{target.name}` the argument {name!r}, which it needs")
 
 
-def _check_undo(callee: Callee, step: Step, problems: Problems) -> None:
+def _check_undo(callee: Callee, step: StepSpec, problems: Problems) -> None:
     assert step.undo is not None
     who = f"the undo of step {step.id!r}"
     if step.undo.inputs is not None:

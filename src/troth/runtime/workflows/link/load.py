@@ -7,7 +7,7 @@ from pathlib import Path
 
 from troth.errors import MisuseError
 from troth.runtime.workflows.document.document import read_checked, read_text, read_workflow_file
-from troth.runtime.workflows.document.nodes import Mark, node_of
+from troth.runtime.workflows.document.nodes import SourceMark, node_of
 from troth.runtime.workflows.document.problems import InvalidWorkflowError, Problems, Unreadable, did_you_mean
 from troth.runtime.workflows.link.builder import Workflow
 from troth.runtime.workflows.link.linker import LinkedWorkflow, Registry, link
@@ -107,7 +107,7 @@ def _missing(path: Path, why: OSError) -> str:
 def spec_of_document(document: object) -> WorkflowSpec:
     """The workflow in a document that was kept with a run. Of a saga, whose names are free, as much as can be read."""
     try:
-        return read_checked(node_of(document, Mark("<the record>")), Path(), Problems())
+        return read_checked(node_of(document, SourceMark("<the record>")), Path(), Problems())
     except Unreadable as unreadable:
         raise InvalidWorkflowError([unreadable.problem]) from None
 

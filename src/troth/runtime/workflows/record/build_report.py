@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from troth.runtime.agents.model import Usage
-from troth.runtime.conversations.transcript import Entry
+from troth.runtime.conversations.transcript import TranscriptEntry
 from troth.runtime.sagas.undo import undo_names_of
 from troth.runtime.store import RunRecord, RunState, StepRecord, StepState, StoreError
 from troth.runtime.store.records import Attempt
@@ -17,7 +17,7 @@ from troth.runtime.workflows.kinds import blocks_of, kind_of
 from troth.runtime.workflows.record.lineage import doer
 from troth.runtime.workflows.record.report import AttemptReport, ErrorReport, RunReport, RunWord, StepReport, StepWord
 from troth.runtime.workflows.recorded import answer_of, appended, inputs_of, timeout_of
-from troth.runtime.workflows.spec import Join, Step, WorkflowSpec
+from troth.runtime.workflows.spec import Join, StepSpec, WorkflowSpec
 
 __all__ = ["build_report", "tell_damaged", "unattended", "word_for"]
 
@@ -63,7 +63,7 @@ def build_report(
     inputs: Mapping[str, object],
     source: str | None,
     usage_of: Callable[[str], Usage],
-    talk_of: Callable[[str], tuple[Entry, ...]] | None = None,
+    talk_of: Callable[[str], tuple[TranscriptEntry, ...]] | None = None,
 ) -> RunReport:
     """The report of `run`. `usage_of` says what the agent of a step with a certain key has used, `talk_of` its talk."""
     undo_names = _UndoNames(spec)
@@ -159,7 +159,7 @@ def _with_more(
     run_id: str,
     rows: _Rows,
     usage_of: Callable[[str], Usage],
-    talk_of: Callable[[str], tuple[Entry, ...]] | None,
+    talk_of: Callable[[str], tuple[TranscriptEntry, ...]] | None,
 ) -> StepReport:
     """What only some steps have: what an agent used, and who did it if it was not this run."""
     row = rows.by_place.get(step.place)
@@ -242,7 +242,7 @@ def _waited_at(row: StepRecord) -> str:
     return row.name.removeprefix(_APPROVE) if row.name.startswith(_APPROVE) else row.name.removeprefix(RACED_SLEEP)
 
 
-def _walk(steps: Sequence[Step], prefix: str, depth: int, rows: _Rows, *, is_alive: bool) -> Iterator[StepReport]:
+def _walk(steps: Sequence[StepSpec], prefix: str, depth: int, rows: _Rows, *, is_alive: bool) -> Iterator[StepReport]:
     for step in steps:
         place = f"{prefix}{step.id}"
         kind = kind_of(step)
@@ -255,7 +255,7 @@ def _walk(steps: Sequence[Step], prefix: str, depth: int, rows: _Rows, *, is_ali
             yield _leaf(step, place, depth, rows, is_alive=is_alive)
 
 
-def _passed_over(step: Step, block: StepReport, inside: Sequence[StepReport], rows: _Rows) -> Iterator[StepReport]:
+def _passed_over(step: StepSpec, block: StepReport, inside: Sequence[StepReport], rows: _Rows) -> Iterator[StepReport]:
     """What is inside of a block: a failure that the run went on without is none of the run."""
     tolerates = getattr(step.body, "join", "all") != "all" and block.state is StepWord.DONE
     for member in _members(step, inside):
@@ -267,7 +267,7 @@ def _passed_over(step: Step, block: StepReport, inside: Sequence[StepReport], ro
             yield replace(report, state=StepWord.PASSED_OVER) if report.state is StepWord.FAILED else report
 
 
-def _members(step: Step, inside: Sequence[StepReport]) -> list[list[StepReport]]:
+def _members(step: StepSpec, inside: Sequence[StepReport]) -> list[list[StepReport]]:
     """What is inside of a block, by member or item; all of it together where it has none."""
     if step.kind not in ("parallel", "each"):
         return [list(inside)]
@@ -287,7 +287,7 @@ def _is_good(member: Sequence[StepReport]) -> bool:
     return not any(report.state in (StepWord.FAILED, StepWord.LET_GO) for report in member if report.depth == top)
 
 
-def _inside(step: Step, prefix: str, depth: int, rows: _Rows, *, is_alive: bool) -> Iterator[StepReport]:
+def _inside(step: StepSpec, prefix: str, depth: int, rows: _Rows, *, is_alive: bool) -> Iterator[StepReport]:
     place = f"{prefix}{step.id}"
     inner = kind_of(step).inner(step.body)
     if inner is not None:
@@ -317,7 +317,7 @@ def _parts(place: str, rows: _Rows) -> list[str]:
     return sorted(parts, key=lambda part: int(part[len(start) : -1]))
 
 
-def _leaf(step: Step, place: str, depth: int, rows: _Rows, *, is_alive: bool) -> StepReport:
+def _leaf(step: StepSpec, place: str, depth: int, rows: _Rows, *, is_alive: bool) -> StepReport:
     detail = kind_of(step).shows(step.body)
     row = rows.by_place.get(place)
     if row is None:
@@ -352,7 +352,7 @@ def _deadline(wait: StepRecord) -> float | None:
     return wait.wake_at if wait.wake_at is not None else wait.started_at + timeout
 
 
-def _block(step: Step, place: str, depth: int, inside: Sequence[StepReport], rows: _Rows) -> StepReport:
+def _block(step: StepSpec, place: str, depth: int, inside: Sequence[StepReport], rows: _Rows) -> StepReport:
     detail = rows.ways.get(place) or kind_of(step).shows(step.body)
     own = rows.by_place.get(place)
     started = [child for child in inside if child.started_at is not None]
@@ -372,7 +372,12 @@ def _block(step: Step, place: str, depth: int, inside: Sequence[StepReport], row
     )
 
 
-def _state_of_block(step: Step, started: Sequence[StepReport], own: StepRecord | None, is_decided: bool) -> StepWord:  # noqa: FBT001
+def _state_of_block(
+    step: StepSpec,
+    started: Sequence[StepReport],
+    own: StepRecord | None,
+    is_decided: bool,  # noqa: FBT001
+) -> StepWord:
     words = {child.state for child in started}
     if own is not None and own.state is StepState.FAILED:
         return StepWord.PASSED_OVER if step.optional else StepWord.FAILED
@@ -388,7 +393,7 @@ def _state_of_block(step: Step, started: Sequence[StepReport], own: StepRecord |
     return StepWord.DONE if started or is_decided else StepWord.NOT_REACHED
 
 
-def _is_enough(step: Step, started: Sequence[StepReport]) -> bool:
+def _is_enough(step: StepSpec, started: Sequence[StepReport]) -> bool:
     """Whether so many members of a block have succeeded that the others do not count."""
     join: Join = getattr(step.body, "join", "all")
     if join == "settle":
@@ -437,7 +442,7 @@ def _inputs(row: StepRecord) -> object:
 
 
 def _attempts(row: StepRecord) -> tuple[AttemptReport, ...]:
-    """Counted through: the engine begins anew with 1 where a run was resumed."""
+    """Counted through: the engine starts again with 1 where a run was resumed."""
     starts = [attempt.started_at for attempt in row.attempts[1:]] + [row.started_at]
     return tuple(
         AttemptReport(

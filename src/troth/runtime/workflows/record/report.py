@@ -7,7 +7,7 @@ from enum import StrEnum
 from itertools import pairwise
 from shlex import quote
 
-from troth.runtime.conversations.transcript import Entry
+from troth.runtime.conversations.transcript import TranscriptEntry
 from troth.runtime.engine.code_digest import has_changed
 
 __all__ = ["AttemptReport", "ErrorReport", "RunReport", "RunWord", "StepReport", "StepWord"]
@@ -116,7 +116,7 @@ class StepReport:
     tokens: int = 0
     """What its agent used, in and out together, failed attempts included."""
     cost: float = 0.0
-    talk: tuple[Entry, ...] = ()
+    talk: tuple[TranscriptEntry, ...] = ()
     """What its agent was told, said and had done; only where `Runtime.show` was asked for it."""
     done_by: str = ""
     """In a fork: the run that did it, where that is another one."""
@@ -286,7 +286,7 @@ class RunReport:
             case RunWord.WAITING if self.overdue():
                 return (
                     (f"troth runs resume {run}", f"go on; {self._why_due}"),
-                    ("troth worker", "go on with this run and with all others that nobody carries out"),
+                    ("troth worker", "go on with this run and with all others that no process carries out"),
                 )
             case RunWord.WAITING if self.waiting_for and self.waiting_for[0].kind == "approval":
                 answerable = [
@@ -298,16 +298,18 @@ class RunReport:
                 approve = f"troth runs approve {run}" + (f" --step {quote(place)}" if len(self.waiting_for) > 1 else "")
                 return ((approve, "say yes and go on"), (f"{approve} --deny", "say no"))
             case RunWord.WAITING if self.is_unattended:
-                return (("troth worker", "go on with it when it is due, and with all others that nobody carries out"),)
+                return (
+                    ("troth worker", "go on with it when it is due, and with all others that no process carries out"),
+                )
             case RunWord.FAILED if self.rolled_back:
                 return (again,)
             case RunWord.FAILED if self.over_budget is not None:
                 more = f"troth runs resume {run} --budget {self.over_budget}={_EXAMPLES[self.over_budget]}"
-                return ((more, "go on with a larger budget; what is done is not repeated"),)
+                return ((more, "resume with a larger budget; what is done is not repeated"),)
             case RunWord.FAILED:
-                return ((f"troth runs resume {run}", "go on from the step that failed; what is done is not repeated"),)
+                return ((f"troth runs resume {run}", "resume at the step that failed; what is done is not repeated"),)
             case RunWord.INTERRUPTED:
-                return ((f"troth runs resume {run}", "go on where it was interrupted"),)
+                return ((f"troth runs resume {run}", "resume where it was interrupted"),)
             case RunWord.ROLLBACK_INCOMPLETE:
                 names = ", ".join(undo.place for undo in self.not_undone)
                 return ((f"troth runs resume {run}", f"try again to {names}; what is undone is not undone twice"),)

@@ -17,7 +17,7 @@ from troth.runtime.workflows.execute.race import LET_GO
 from troth.runtime.workflows.kinds import blocks_of, kind_of
 from troth.runtime.workflows.record.report import RunWord, StepWord
 from troth.runtime.workflows.render.words import MARKS, RUN_MARKS, span, used, value
-from troth.runtime.workflows.spec import Step, WorkflowSpec
+from troth.runtime.workflows.spec import StepSpec, WorkflowSpec
 
 __all__ = ["GATHER", "LOOK_AGAIN", "EventReader", "Quiet", "RunEvent", "RunEventPages"]
 
@@ -42,7 +42,7 @@ class RunEvent:
 
     `seq` is its number: counted from 1 in the run without gaps, the same for every reader, whatever becomes of the run.
     `state` is the word for the run or the step since then. `place` is the step; of a callback that failed, its name.
-    `number` counts the attempts of a step.
+    `number` counts the attempts of a step. `error` is the type of the error that `detail` is about.
     """
 
     run_id: str
@@ -54,6 +54,7 @@ class RunEvent:
     number: int = 0
     detail: str = ""
     output: object = None
+    error: str = ""
 
     def __str__(self) -> str:
         about = f"  {self.detail}" if self.detail else ""
@@ -113,12 +114,21 @@ class EventReader:
                 word = RunWord(entry.outcome or entry.kind or "")
                 output = self._result_of() if word is RunWord.COMPLETED else None
                 detail = _first_line(entry.value) if word is not RunWord.COMPLETED else ""
+                error = "" if word is RunWord.COMPLETED else _error_type(entry.value)
                 return RunEvent(
-                    entry.run_id, entry.seq, "run ended", entry.at, state=word, detail=detail, output=output
+                    entry.run_id,
+                    entry.seq,
+                    "run ended",
+                    entry.at,
+                    state=word,
+                    detail=detail,
+                    output=output,
+                    error=error,
                 )
             case Happened.CALLBACK_FAILED:
-                detail = _first_line(entry.value)
-                return RunEvent(entry.run_id, entry.seq, "callback failed", entry.at, entry.name or "", detail=detail)
+                detail, error = _first_line(entry.value), _error_type(entry.value)
+                place = entry.name or ""
+                return RunEvent(entry.run_id, entry.seq, "callback failed", entry.at, place, detail=detail, error=error)
         return self._of_step(entry)
 
     def _of_step(self, entry: HistoryEntry) -> RunEvent:
@@ -141,7 +151,7 @@ class EventReader:
                 return of("code changed", StepWord.RUNNING, detail=f"{before} before, {entry.code} now")
         return self._ended(entry, place, step, of)
 
-    def _ended(self, entry: HistoryEntry, place: str, step: Step | None, of: "_Making") -> RunEvent:
+    def _ended(self, entry: HistoryEntry, place: str, step: StepSpec | None, of: "_Making") -> RunEvent:
         kind = "" if step is None else step.kind
         if entry.what is Happened.CANCELLED:
             return of("step ended", StepWord.CANCELLED, entry.attempt)
@@ -159,6 +169,9 @@ class EventReader:
         return of("step ended", StepWord.DONE, entry.attempt, detail, entry.value)
 
 
+_FAILING = frozenset({Happened.ATTEMPT, Happened.FAILED})
+
+
 class _Making:
     """Makes the event of one entry of a step."""
 
@@ -170,10 +183,11 @@ class _Making:
         self, kind: What, state: StepWord, number: int = 0, detail: str = "", output: object = None
     ) -> RunEvent:
         entry = self._entry
-        return RunEvent(entry.run_id, entry.seq, kind, entry.at, self._place, state, number, detail, output)
+        error = _error_type(entry.value) if entry.what in _FAILING else ""
+        return RunEvent(entry.run_id, entry.seq, kind, entry.at, self._place, state, number, detail, output, error)
 
 
-def _failed(entry: HistoryEntry, step: Step | None) -> StepWord:
+def _failed(entry: HistoryEntry, step: StepSpec | None) -> StepWord:
     error = entry.value if isinstance(entry.value, dict) else {}
     if error.get("type") in LET_GO:
         return StepWord.LET_GO
@@ -186,13 +200,17 @@ def _place(entry: HistoryEntry) -> str:
     return entry.name or ""
 
 
+def _error_type(error: object) -> str:
+    return str(error.get("type") or "") if isinstance(error, dict) else ""
+
+
 def _first_line(error: object) -> str:
     if not isinstance(error, dict) or not error:
         return ""
     return f"{error.get('type') or ''}: {error.get('message') or ''}".splitlines()[0]
 
 
-def _places(steps: Sequence[Step], prefix: str) -> Iterator[tuple[str, Step]]:
+def _places(steps: Sequence[StepSpec], prefix: str) -> Iterator[tuple[str, StepSpec]]:
     """Every step by its place, without rounds and items."""
     for step in steps:
         yield f"{prefix}{step.id}", step

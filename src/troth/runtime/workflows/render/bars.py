@@ -1,14 +1,17 @@
 """Draw a run's timeline as SVG: a bar for each step on one scale, as wide as the page is."""
 
+import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from troth.runtime.workflows.record.report import StepReport
+from troth.runtime.workflows.record.report import StepReport, StepWord
 from troth.runtime.workflows.render.markup import Html, join, raw, tag
 from troth.runtime.workflows.render.words import MARKS, span
 
 __all__ = ["STYLE", "bars"]
 
 _WORDS = {"work": "working", "wait": "waiting", "gone": "no process"}
+_UNDER_WAY = (StepWord.RUNNING, StepWord.WAITING, StepWord.RESTING)
 _MANY = 400  # bars that are drawn; of more nobody could tell one from the other
 STYLE = """
 .bars { display: grid; grid-template-columns: fit-content(11rem) 1fr max-content; gap: .2rem .7rem; align-items: center;
@@ -28,10 +31,19 @@ _HATCH = raw(
 )
 
 
-def bars(steps: Sequence[StepReport]) -> Html:
-    """The timeline; empty where nothing took any time. Work is solid, waiting hatched, time without a process a gap."""
-    timed = [step for step in steps if step.spans() and not step.is_block]
+def bars(steps: Sequence[StepReport], now: float | None = None) -> Html:
+    """The timeline; empty where nothing took any time. Work is solid, waiting hatched, time without a process a gap.
+
+    What is under way is drawn up to `now`.
+    """
+    at = time.time() if now is None else now
+    drawn = [replace(step, ended_at=at) if _is_under_way(step) else step for step in steps]
+    timed = [step for step in drawn if step.spans() and not step.is_block]
     return join(_bars(timed)) if timed else Html("")
+
+
+def _is_under_way(step: StepReport) -> bool:
+    return step.ended_at is None and step.started_at is not None and step.state in _UNDER_WAY
 
 
 def _bars(steps: Sequence[StepReport]) -> Iterator[Html]:

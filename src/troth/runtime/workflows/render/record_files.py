@@ -10,7 +10,7 @@ from typing import Any
 from troth.runtime.workflows.render.html import html_file
 from troth.runtime.workflows.render.markup import Html, cut, join, shown_json, tag
 from troth.runtime.workflows.render.run_parts import css
-from troth.runtime.workflows.render.words import at, used
+from troth.runtime.workflows.render.words import RUN_MARKS, at, used, value
 
 __all__ = ["conversation_file", "delivery_file", "session_file"]
 
@@ -28,6 +28,7 @@ _COLORS = {
     "paused": "waiting",
     "suspended": "waiting",
 }
+_SHAPES = {str(word): mark for word, mark in RUN_MARKS.items()}
 _LIMITS = "limits"
 _DID = ("entry", "when", "kind", "what", "outcome", "why")
 
@@ -85,10 +86,15 @@ def delivery_file(row: Mapping[str, Any]) -> str:
             ("promised at", at(row["created_at"])),
             ("over since", _moment(row["finished_at"])),
         ),
+        _table("Attempts", ("attempt", "when", "channel", "outcome", "words"), map(_attempt, row["attempts"])),
         tag("h2", "What it tells"),
         tag("pre", cut(row["text"] or "", _LONG)),
         None if row["data"] is None else join(tag("h2", "Data"), tag("pre", shown_json(row["data"], _LONG))),
     )
+
+
+def _attempt(attempt: Mapping[str, Any]) -> Sequence[object]:
+    return attempt["number"], at(attempt["at"]), attempt["channel"] or "none", attempt["outcome"], attempt["words"]
 
 
 def session_file(row: Mapping[str, Any]) -> str:
@@ -128,7 +134,7 @@ def _kill(kill: Mapping[str, Any]) -> str:
 
 def _member(member: Mapping[str, Any]) -> Sequence[object]:
     score = f"{member['score']:g}"
-    state = tag("span", member["state"], class_=_class(member["state"]))
+    state = tag("span", _marked(member["state"]), class_=_class(member["state"]))
     return member["agent"], state, member["ring"], score, at(member["joined_at"]), _moment(member["left_at"]) or ""
 
 
@@ -152,15 +158,27 @@ def _file(file: Mapping[str, Any]) -> Sequence[object]:
 
 
 def _audit(entry: Mapping[str, Any]) -> Sequence[object]:
-    return entry["number"], at(entry["at"]), entry["agent"], entry["kind"], tag("pre", shown_json(entry["data"], 2000))
+    return (
+        entry["number"],
+        at(entry["at"]),
+        entry["agent"],
+        entry["kind"],
+        tag("span", value(entry["data"], 2000), class_="mono"),
+    )
 
 
 # Pieces
 
 
 def _title(kind: str, name: str, state: str) -> Html:
-    word = tag("span", state, class_=f"state {_class(state)}")
+    word = tag("span", _marked(state), class_=f"state {_class(state)}")
     return join(tag("h1", kind, " ", tag("span", name, class_="soft mono")), tag("p", word))
+
+
+def _marked(state: str) -> str:
+    """A state as a word with a shape: color alone tells nobody anything."""
+    mark = _SHAPES.get(_COLORS.get(state, state))
+    return f"{mark} {state}" if mark else state
 
 
 def _class(state: str) -> str:
@@ -177,7 +195,7 @@ def _facts(*pairs: tuple[str, object]) -> Html:
         for name, fact in pairs
         if fact not in (None, "")
     )
-    return tag("table", rows)
+    return tag("table", rows, class_="facts")
 
 
 def _table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Html | None:
@@ -185,7 +203,7 @@ def _table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]])
     if not lines:
         return None
     head = tag("tr", (tag("th", column, scope="col") for column in columns))
-    return join(tag("h2", title), tag("div", tag("table", head, lines), class_="scroll"))
+    return join(tag("h2", title), tag("div", tag("table", head, lines, class_="log"), class_="scroll"))
 
 
 def _moment(moment: float | None) -> str | None:

@@ -5,6 +5,7 @@ What a reader needs first stands first: the step, the message, the user's own li
 
 from collections.abc import Iterable, Iterator
 
+from troth.runtime.engine.errors import RunCancelledError
 from troth.runtime.workflows.record.report import ErrorReport, RunReport, RunWord, StepReport, StepWord
 from troth.runtime.workflows.render.markup import Html, cut, join, raw, shown_json, tag
 from troth.runtime.workflows.render.summary import attempts_of, code_changes, until
@@ -14,6 +15,7 @@ from troth.runtime.workflows.render.words import MARKS, RUN_MARKS, short_place, 
 __all__ = ["cause", "commands", "css", "question", "row", "state_word", "undone"]
 
 _LONG = 2000  # letters of a message that are shown at once
+_MANY = 12  # attempts that are shown with the cause
 _DEEP = 12  # levels that are indented; deeper ones stand below each other
 
 
@@ -30,22 +32,84 @@ def state_word(run: RunReport) -> Html:
 def cause(run: RunReport) -> Html:
     """Why the run stopped: each failed step, and each undo that failed; empty where nothing went wrong."""
     panels = [_failure(step) for step in (*run.failures, *run.not_undone)]
+    if run.state is RunWord.INTERRUPTED:
+        panels.append(_interruption(run))
+    if not panels and run.state is RunWord.CANCELLED:
+        panels.append(_cancellation(run))
     if not panels and run.error is not None and run.state is not RunWord.COMPLETED:
         heading = f"{RUN_MARKS[run.state]} the run is {run.state}"
         panels = [tag("div", tag("b", heading), _error(run.error), class_="panel failed")]
     return join(panels)
 
 
+def _interruption(run: RunReport) -> Html:
+    """What happened to a run whose process died: nobody could write that down."""
+    where = _where(run, StepWord.INTERRUPTED)
+    words = "The process that carried it out is gone, and no other has taken it over. What is done is not repeated."
+    again = "Whether the step was done in part is not known: it is begun again." if where else None
+    heading = tag("b", f"{RUN_MARKS[RunWord.INTERRUPTED]} interrupted{where}")
+    return tag("div", heading, tag("p", " ".join(filter(None, (words, again)))), class_="panel interrupted")
+
+
+def _where(run: RunReport, state: StepWord) -> str:
+    """The steps that stand in a state, as a heading names them: ` at ship`; empty where there are none."""
+    places = [step.place for step in run.steps if step.state is state and not step.is_block]
+    return f" at {', '.join(places[:3])}" if places else ""
+
+
+def _cancellation(run: RunReport) -> Html:
+    """That somebody wanted it to end: nothing is wrong with it. A reason is told where there is one."""
+    heading = tag("b", f"{RUN_MARKS[RunWord.CANCELLED]} cancelled{_where(run, StepWord.CANCELLED)}")
+    says_more = run.error is not None and run.error.type != RunCancelledError.__name__
+    words = "It was asked to end before it was over."
+    return tag(
+        "div",
+        heading,
+        _error(run.error) if says_more and run.error is not None else tag("p", words),
+        class_="panel cancelled",
+    )
+
+
 def _failure(step: StepReport) -> Html:
     tries = f" after {len(step.attempts)} attempts" if len(step.attempts) > 1 else ""
-    attempts = list(attempts_of(step)) if len(step.attempts) > 1 else []
     return tag(
         "div",
         tag("b", f"{MARKS[StepWord.FAILED]} {step.place} failed{tries}"),
         None if step.error is None else _error(step.error),
-        tag("pre", cut("\n".join(attempts), 8000), class_="attempts") if attempts else None,
+        tag("table", _attempts(step), class_="attempts") if len(step.attempts) > 1 else None,
+        tag("details", tag("summary", "inputs and traceback"), list(_evidence(step))) if _has_evidence(step) else None,
         class_="panel failed",
     )
+
+
+def _attempts(step: StepReport) -> Iterator[Html]:
+    """A row for each attempt: its own error, and the wait after it. One that says the same as the last, says so."""
+    last = "" if step.error is None else str(step.error)
+    for attempt in step.attempts[:_MANY]:
+        took = f" after {span(attempt.ended_at - attempt.started_at)}" if attempt.started_at is not None else ""
+        error = "" if attempt.error is None else str(attempt.error)
+        words = "" if not error else ": the same error" if error == last else f": {cut(error.splitlines()[0], 500)}"
+        waiting = "then no process for" if attempt.was_interrupted else "then waited"
+        pause = tag("span", f", {waiting} {span(attempt.pause)}", class_="soft") if attempt.pause else None
+        yield _attempt(f"attempt {attempt.number}", join(f"{attempt.outcome}{took}{words}", pause))
+    if len(step.attempts) > _MANY:
+        yield _attempt("", f"… and {len(step.attempts) - _MANY:,} more attempts; the row of the step has them")
+
+
+def _attempt(number: str, what: object) -> Html:
+    return tag("tr", tag("th", number, scope="row") if number else tag("td"), tag("td", what))
+
+
+def _has_evidence(step: StepReport) -> bool:
+    return bool(step.inputs) or (step.error is not None and bool(step.error.traceback))
+
+
+def _evidence(step: StepReport) -> Iterator[Html]:
+    """With what a step failed, and where: what one looks at after the message."""
+    if step.inputs:
+        yield join("in ", tag("pre", shown_json(step.inputs)))
+    if step.error is not None and step.error.traceback:
+        yield tag("pre", cut(step.error.traceback, 20_000))
 
 
 def _error(error: ErrorReport) -> Html:

@@ -3,7 +3,7 @@
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from troth.runtime.conversations.transcript import Entry
+from troth.runtime.conversations.transcript import TranscriptEntry
 from troth.runtime.workflows.render.markup import Html, tag
 from troth.runtime.workflows.render.printable import printable_text
 
@@ -23,7 +23,7 @@ table.talk tr.call td:last-child { font-family: ui-monospace, monospace; }
 """
 
 
-def talk_lines(talk: Sequence[Entry], width: int, *, whole: bool = False) -> Iterator[str]:
+def talk_lines(talk: Sequence[TranscriptEntry], width: int, *, whole: bool = False) -> Iterator[str]:
     """A line for each entry, broken between words; who speaks stands at the left. Long ones are cut, unless `whole`."""
     shown, left_out = (list(talk), 0) if whole else _shortened(talk)
     indent = max((len(_who(entry)) for entry in shown if entry is not None), default=0)
@@ -38,7 +38,7 @@ def talk_lines(talk: Sequence[Entry], width: int, *, whole: bool = False) -> Ite
             yield f"{_who(entry) if number == 0 else '':<{indent}}  {line}".rstrip()
 
 
-def talk_table(talk: Sequence[Entry]) -> Html:
+def talk_table(talk: Sequence[TranscriptEntry]) -> Html:
     """A row for each entry."""
     shown, left_out = _shortened(talk)
     rows = []
@@ -52,7 +52,7 @@ def talk_table(talk: Sequence[Entry]) -> Html:
     return tag("table", rows, class_="talk")
 
 
-def _shortened(talk: Sequence[Entry]) -> tuple[list[Entry | None], int]:
+def _shortened(talk: Sequence[TranscriptEntry]) -> tuple[list[TranscriptEntry | None], int]:
     """The entries to show, with None where some are left out, and how many those are."""
     if len(talk) <= _MANY:
         return list(talk), 0
@@ -60,11 +60,11 @@ def _shortened(talk: Sequence[Entry]) -> tuple[list[Entry | None], int]:
     return [*talk[:_FIRST], None, *last], len(talk) - _MANY
 
 
-def _who(entry: Entry) -> str:
+def _who(entry: TranscriptEntry) -> str:
     return "assistant" if entry.who == "call" else (entry.tool or "tool") if entry.who == "answer" else entry.who
 
 
-def _text_of(entry: Entry) -> str:
+def _text_of(entry: TranscriptEntry) -> str:
     if entry.who == "call":
         return f"→ {entry.tool}({entry.text})"
     return f"→ {entry.text}" if entry.who == "answer" else entry.text

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from troth.runtime.store.large_values import LARGE
 from troth.runtime.store.records import BegunStep, Place, StepState
 
-__all__ = ["OrdinaryStep", "encode", "ordinary_step"]
+__all__ = ["OrdinaryStep", "encode", "in_order", "ordinary_step"]
 
 
 class OrdinaryStep(NamedTuple):
@@ -100,6 +100,16 @@ def ordinary_step(work: Callable[[Any], object]) -> OrdinaryStep | None:
     except Exception:  # noqa: BLE001  if it is an error of the work's own, it is raised again the long way
         return None
     return recorder.step if answer is _UNKNOWN else None
+
+
+def in_order(step: OrdinaryStep) -> list[str | None]:
+    """The values of one step that has an answer before it, as the statement for one takes them."""
+    row = step.row
+    return [
+        *(step.resource, step.token, step.run_id),
+        *(row["w"], repr(row["a"]), row["b"], repr(row["s"]), row["n"], row["d"]),
+        *(repr(row["aa"]), row["bb"], repr(row["ss"]), row["nn"], row.get("k"), row["g"], row["c"], row["v"]),
+    ]
 
 
 def encode(steps: Sequence[OrdinaryStep]) -> str:

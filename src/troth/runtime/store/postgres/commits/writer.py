@@ -1,12 +1,24 @@
 """Commit over one connection: what has queued up shares a transaction, and what fails is done again.
 
-The same shape as the writer of the file (`store/writer.py`), with three differences. Other workers commit at the same
-time, so a commit that met them (a deadlock, a number taken) is done once more; those that shared its transaction are
-then committed one by one. The connection can be lost: before COMMIT was sent, nothing was kept, and all is done again
-over a new one. Lost in COMMIT, the database is asked by the number of the transaction whether it was kept, and nobody
-is told anything before it has answered.
+Whoever asks for a commit puts a unit into the queue and takes the lock. The thread that gets it commits all that has
+queued up meanwhile, up to a hundred units; the others find theirs settled. Units stay in their order. The same shape
+as the writer of the file (`store/sqlite/writer.py`), with three differences.
 
-Ordinary steps of runs need no transaction around them: one statement commits as many as have queued up.
+- There is a short way. An ordinary step of a run, and ordinary entries of a log, need no transaction around them: one
+  statement proves the lease and writes (`ordinary_steps.py`, `ordinary_appends.py`). Steps of different runs that
+  follow one another in the queue share one statement. A lease that was lost refuses its own step and no other. What
+  the short way refuses has written nothing, and goes the long way.
+- Other workers commit at the same time. A commit that met them (a deadlock, a number taken) is done again after a
+  random pause; those that shared its transaction are then committed one by one, so that one does not fail for
+  another.
+- The connection can be lost. Before COMMIT was sent, nothing was kept, and all is done again over a new one. Lost in
+  COMMIT, the database is asked by the number of the transaction whether it was kept, and nobody is told anything
+  before it has answered. A statement of the short way has no such number, so it notes one that the worker gives it in
+  a row of its connection; deleting that row waits for the statement, and tells whether it was kept.
+
+So the work of a unit may be called more than once, and may write only through its transaction. What it raises itself
+is its own error, and is raised to the one who asked. Ctrl-C in the thread that leads rolls back the units of the
+others, which are then queued again.
 """
 
 import contextlib
@@ -24,17 +36,21 @@ from troth.errors import MisuseError
 from troth.runtime.store import failpoints
 from troth.runtime.store.errors import StoreError
 from troth.runtime.store.failpoints import CommitPoint
+from troth.runtime.store.list_records import changes_topic
 from troth.runtime.store.postgres import faults, statements
-from troth.runtime.store.postgres.commits.ordinary_steps import OrdinaryStep, encode, ordinary_step
+from troth.runtime.store.postgres.commits.ordinary_appends import LastEntries, OrdinaryAppend, ordinary_append
+from troth.runtime.store.postgres.commits.ordinary_steps import OrdinaryStep, ordinary_step
 from troth.runtime.store.postgres.faults import UnknownOutcomeError
-from troth.runtime.store.postgres.link import Link
+from troth.runtime.store.postgres.link import CommitConnection
 from troth.runtime.store.postgres.transaction import PostgresTransaction, lost
+from troth.runtime.store.rows.conversations import CONVERSATIONS
+from troth.runtime.store.sqlite.transaction import stream_topic
 from troth.runtime.store.sqlite.writer import Unit
 
-__all__ = ["PATIENCE", "Writer"]
+__all__ = ["PATIENCE", "PostgresWriter"]
 
 T = TypeVar("T")
-Begin = Callable[[Link, bool], PostgresTransaction]
+Begin = Callable[[CommitConnection, bool], PostgresTransaction]
 """Begin a transaction; the second value says whether several pieces of work share it."""
 
 PATIENCE = 30.0
@@ -44,32 +60,34 @@ _TRIES = 10  # of work that met other workers
 _MOST = 100  # units in one transaction: more would hold what they locked for too long
 
 
-class Writer:
+class PostgresWriter:
     """A connection that commits. Every method may be called from any thread."""
 
     def __init__(
         self,
         where: str,
-        connect: Callable[[], Link],
+        connect: Callable[[], CommitConnection],
         begin: Begin,
         committed: Callable[[set[str]], None],
         message: Callable[[set[str]], str | None],
+        last_entries: LastEntries,
         patience: float = PATIENCE,
     ) -> None:
+        self._last_entries = last_entries
         self._where = where
         self._connect = connect
         self._begin = begin
         self._committed = committed
         self._message = message
         self._patience = patience
-        self._abandoned: list[Link] = []
+        self._abandoned: list[CommitConnection] = []
         self._statements = itertools.count(1)
         self._fresh()
 
     def _fresh(self) -> None:
         self._lock = threading.Lock()
         self._queue: deque[Unit[Any]] = deque()
-        self._link: Link | None = None
+        self._link: CommitConnection | None = None
         self._holder: int | None = None
 
     def after_fork(self) -> None:
@@ -107,16 +125,16 @@ class Writer:
                 self._commit_some()
 
     def _commit_some(self) -> None:
-        """Commit the oldest of what is queued. The lock is held."""
-        units: list[Unit[Any]] = []
-        with contextlib.suppress(IndexError):
-            while len(units) < _MOST:
-                units.append(self._queue.popleft())
+        """Commit the oldest of what is queued. The lock is held, so nobody else takes anything out."""
+        queue = self._queue
+        units = [queue.popleft() for _ in range(min(len(queue), _MOST))]
         try:
             self._commit_all(units)
         finally:
             # Ctrl-C in the thread that leads: the others' units were only rolled back, and are queued again.
-            self._queue.extendleft(unit for unit in reversed(units) if not unit.is_settled)
+            for unit in reversed(units):
+                if not unit.is_settled:
+                    queue.appendleft(unit)
             self._holder = None
 
     def _commit_all(self, units: list[Unit[Any]]) -> None:
@@ -125,6 +143,11 @@ class Writer:
         others: list[Unit[Any]] = []
         for unit in units:
             self._holder = threading.get_ident()
+            if unit.point.is_append:
+                self._commit_steps(steps)
+                self._commit_the_long_way(others)
+                if self._commit_append(unit):
+                    continue
             step = ordinary_step(unit.work) if unit.point.is_step else None
             if step is None:
                 self._commit_steps(steps)
@@ -139,6 +162,8 @@ class Writer:
 
     def _commit_the_long_way(self, units: list[Unit[Any]]) -> None:
         """Commit units in one transaction, or each in one if that cannot be; then there are none."""
+        if not units:
+            return
         waiting, units[:] = list(units), []
         if len(waiting) > 1:
             with contextlib.suppress(_ShareNoMoreError):
@@ -150,34 +175,34 @@ class Writer:
 
     def _commit_steps(self, steps: dict[str, tuple[Unit[Any], OrdinaryStep]]) -> None:
         """Commit ordinary steps of different runs by one statement, or the long way; then there are none."""
+        if not steps:
+            return
         waiting = list(steps.values())
         steps.clear()
-        if waiting and not self._send_steps(waiting):
+        if not self._send_steps(waiting):
             self._commit_the_long_way([unit for unit, _ in waiting])
 
     def _send_steps(self, steps: list[tuple[Unit[Any], OrdinaryStep]]) -> bool:
         """Whether `steps` are settled. If not, nothing of them was kept."""
-        units = [unit for unit, _ in steps]
         try:
             if failpoints.armed:
-                for unit in units:
+                for unit, _ in steps:
                     failpoints.reach(unit.point.before)
                     failpoints.reach(unit.point.written)
             return self._try_steps(steps)
         except _LostError:
             return False
         except Exception as refused:
-            if all(unit.is_settled for unit in units):
+            if all(unit.is_settled for unit, _ in steps):
                 raise  # a failpoint after the commit
-            _fail(units, refused)
+            _fail([unit for unit, _ in steps], refused)
             return True
 
     def _try_steps(self, steps: list[tuple[Unit[Any], OrdinaryStep]]) -> bool:
         """Whether one statement has committed `steps`."""
         link, number = self._open(), f"statement {next(self._statements)}"
-        rows = encode([step for _, step in steps])
         try:
-            answers = dict(link.commit_steps(number, rows, is_shared=len(steps) > 1))
+            answers = link.commit_steps(number, [step for _, step in steps])
         except psycopg.Error as error:
             if not faults.is_disconnected(error, link.connection):
                 return False  # it met other workers, say
@@ -196,7 +221,49 @@ class Writer:
         self._settle_steps(steps, answers)
         return True
 
-    def _settle_steps(self, steps: list[tuple[Unit[Any], OrdinaryStep]], answers: dict[int, Any] | None) -> None:
+    def _commit_append(self, unit: Unit[Any]) -> bool:
+        """Whether `unit` is settled by one statement. If not, nothing of it was kept."""
+        append = ordinary_append(unit.work, self._last_entries)
+        if append is None:
+            return False
+        try:
+            if failpoints.armed:
+                failpoints.reach(unit.point.before)
+                failpoints.reach(unit.point.written)
+            if not self._try_append(append):
+                self._last_entries.forget(append.stream)
+                return False
+        except _LostError:
+            return False
+        except Exception as refused:  # noqa: BLE001  it belongs to who asked, and is raised there
+            _fail([unit], refused)
+            return True
+        unit.value, unit.is_settled = append.answer, True
+        self._last_entries.note(append.stream, append.last + len(append.kinds))
+        if failpoints.armed:
+            failpoints.reach(unit.point.after)
+        topics = {stream_topic(append.stream)}
+        if append.stream.startswith(CONVERSATIONS):
+            topics.add(changes_topic)
+        self._committed(topics)
+        return True
+
+    def _try_append(self, append: OrdinaryAppend) -> bool:
+        """Whether one statement has committed it."""
+        link, number = self._open(), f"statement {next(self._statements)}"
+        try:
+            return link.commit_append(number, append)
+        except psycopg.Error as error:
+            if not faults.is_disconnected(error, link.connection):
+                return False  # it met other workers, say
+            self._link = None
+            link.connection.close()  # and no more: the row that tells what became of the statement is asked for now
+            return self._was_decided(lambda asking: asking.call_off(link.id, number), number, error)
+        except BaseException:  # Ctrl-C: psycopg has tried to cancel the statement, and has waited for its end
+            self._drop(link)
+            raise
+
+    def _settle_steps(self, steps: list[tuple[Unit[Any], OrdinaryStep]], answers: dict[int, bool] | None) -> None:
         """Tell each what came of it. Without answers, all that had their leases were kept: so ask who has one now."""
         for index, (unit, step) in enumerate(steps):
             if answers is None:
@@ -204,7 +271,7 @@ class Writer:
                 self._persist([asking])
                 unit.value, unit.error = asking.value, asking.error
             elif index in answers:
-                unit.value = bool(answers[index])
+                unit.value = answers[index]
             else:
                 unit.error = lost(step.resource)
             unit.is_settled = True
@@ -271,7 +338,7 @@ class Writer:
                 failpoints.reach(unit.point.after)
         return tx.topics
 
-    def _attempt(self, unit: Unit[Any], link: Link, tx: PostgresTransaction, *, alone: bool) -> bool:
+    def _attempt(self, unit: Unit[Any], link: CommitConnection, tx: PostgresTransaction, *, alone: bool) -> bool:
         """Do one unit's work. What it raises is its own; what the database raises is everybody's."""
         if failpoints.armed:
             failpoints.reach(unit.point.before)
@@ -294,7 +361,7 @@ class Writer:
             link.execute(statements.RELEASE)
         return True
 
-    def _end(self, link: Link, number: str) -> None:
+    def _end(self, link: CommitConnection, number: str) -> None:
         try:
             link.execute(statements.COMMIT)
         except psycopg.Error as error:
@@ -308,7 +375,7 @@ class Writer:
         """Ask whether a transaction was kept whose COMMIT was sent, and whose answer never came."""
         return self._was_decided(lambda asking: asking.was_kept(writer, number), number, cause)
 
-    def _was_decided(self, ask: Callable[[Link], bool | None], number: str, cause: psycopg.Error) -> bool:
+    def _was_decided(self, ask: Callable[[CommitConnection], bool | None], number: str, cause: psycopg.Error) -> bool:
         """Ask over new connections until there is an answer."""
         deadline = time.monotonic() + self._patience
         while time.monotonic() < deadline:
@@ -323,7 +390,7 @@ class Writer:
             time.sleep(0.02)  # in progress: the server has not noticed yet that nobody is there any more
         raise UnknownOutcomeError(self._where, number) from cause
 
-    def _give_up(self, link: Link, error: BaseException) -> None:
+    def _give_up(self, link: CommitConnection, error: BaseException) -> None:
         """Leave the connection so that the next transaction can begin, or let go of it."""
         if isinstance(error, _LostError | UnknownOutcomeError):
             self._drop(link)
@@ -336,7 +403,7 @@ class Writer:
         except psycopg.Error:
             self._drop(link)
 
-    def _open(self) -> Link:
+    def _open(self) -> CommitConnection:
         if self._link is None:
             try:
                 self._link = self._connect()
@@ -344,7 +411,7 @@ class Writer:
                 raise _LostError(error) from error
         return self._link
 
-    def _drop(self, link: Link) -> None:
+    def _drop(self, link: CommitConnection) -> None:
         self._link = None
         link.close()
 
