@@ -3,11 +3,11 @@
 turn     the CPU of a turn of a null agent over HTTP, beside a bare FastAPI echo on the same uvicorn and the same turn
          without HTTP
 chat     the same as a chat completion, each in a conversation of its own
-first    the time until the first byte of a streamed chat completion, beside that of a bare stream on the same uvicorn:
-         of one without a pause, and of one that pauses as our feeds do before its end, so that its process, too, has
-         slept before the next request: waking up has a price of its own
+first    the time until the first byte of a streamed chat completion, beside those of the bare echo and of a bare stream
+         on the same uvicorn, turn by turn: as a client sees it, and the CPU of the server's loop from the request's
+         first byte to the answer's, which tells the same where the machine is busy
 start    the CPU of `troth serve` until its first answer
-readers  many readers of one run: when an event reaches them, and what an idle one costs
+readers  many readers of one run: when an event reaches them and what CPU that takes, and what an idle one costs
 
 CPU, not wall time: the machine may be busy. Nothing here asserts.
 """
@@ -28,13 +28,14 @@ import httpx
 TROTH = Path(sys.executable).with_name("troth")
 
 APP = """
-import asyncio
+import os
 import time
 from pathlib import Path
 
 from fastapi import FastAPI
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from troth.runtime import Runtime
 from troth.runtime.agents import Agent
@@ -70,20 +71,36 @@ async def answer(text: Text) -> Text:
     return text
 
 
-async def chunks(text, pause):
+async def chunks(text):
     yield "data: " + text + "\\n\\n"
-    await asyncio.sleep(pause)
     yield "data: [DONE]\\n\\n"
 
 
 @echo.post("/stream")
 async def stream(text: Text) -> StreamingResponse:
-    return StreamingResponse(chunks(text.text, 0), media_type="text/event-stream")
+    return StreamingResponse(chunks(text.text), media_type="text/event-stream")
+"""
+CPU_UNTIL_FIRST_BYTE = """
+
+received, sent = H11Protocol.data_received, RequestResponseCycle.send
 
 
-@echo.post("/paused")
-async def paused(text: Text) -> StreamingResponse:
-    return StreamingResponse(chunks(text.text, 0.05), media_type="text/event-stream")
+def data_received(self, data):
+    if getattr(self, "began", None) is None:
+        self.began = time.thread_time()
+    received(self, data)
+
+
+async def send(self, message):
+    await sent(self, message)
+    protocol = self.transport.get_protocol()
+    if message["type"] == "http.response.body" and protocol.began is not None:
+        passed, protocol.began = time.thread_time() - protocol.began, None
+        with (HERE / f"{os.getpid()}.cpu").open("a") as file:
+            file.write(f"{self.scope['path']} {passed}\\n")
+
+
+H11Protocol.data_received, RequestResponseCycle.send = data_received, send
 """
 TICKS = "troth: 1\nname: ticks\nsteps:\n" + "".join(f"  - {{id: t{n}, function: 'app:ticks'}}\n" for n in range(3))
 
@@ -113,8 +130,10 @@ def served(folder: Path) -> tuple[subprocess.Popen[str], str]:
 
 
 def echoing(folder: Path) -> tuple[subprocess.Popen[str], str]:
+    """The bare echo, with the parser and the loop that `troth serve` has, whatever else is installed here."""
+    options = ["--port", "0", "--http", "h11", "--loop", "asyncio", "--no-access-log"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "uvicorn", "app:echo", "--port", "0", "--http", "h11", "--no-access-log"],
+        [sys.executable, "-m", "uvicorn", "app:echo", *options],
         cwd=folder,
         stderr=subprocess.PIPE,
         text=True,
@@ -181,42 +200,51 @@ def chat(folder: Path, count: int) -> None:
 
 
 def first(folder: Path, count: int) -> None:
-    process, url = echoing(folder)
-    try:
-        streams = {
-            "a bare stream": _first_bytes(f"{url}/stream", {"text": "x"}, count),
-            "a bare stream that pauses": _first_bytes(f"{url}/paused", {"text": "x"}, count),
-        }
-    finally:
-        end(process)
+    with (folder / "app.py").open("a") as file:
+        file.write(CPU_UNTIL_FIRST_BYTE)
+    body = {"model": "null", "messages": [{"role": "user", "content": "x"}], "stream": True}
+    echo, echo_url = echoing(folder)
     process, url = served(folder)
+    asked = {
+        "chat": (f"{url}/v1/chat/completions", body),
+        "echo": (f"{echo_url}/echo", {"text": "x"}),
+        "stream": (f"{echo_url}/stream", {"text": "x"}),
+    }
+    seconds: dict[str, list[float]] = {name: [] for name in asked}
     try:
-        body = {"model": "null", "messages": [{"role": "user", "content": "x"}], "stream": True}
-        chat = _first_bytes(f"{url}/v1/chat/completions", body, count)
+        with httpx.Client(timeout=60) as client:
+            for number in range(count // 20 + 2):
+                for name, question in asked.items():
+                    times = [_first_byte(client, *question) for _ in range(20)]
+                    seconds[name] += times if number > 1 else []
     finally:
+        end(echo)
         end(process)
-    for name, pick in (("median", statistics.median), ("best tenth", lambda times: sorted(times)[len(times) // 10])):
-        print(f"first: {pick(chat) * 1e3:.2f} ms until the first byte of a streamed completion, {name}")
-        for words, bare in streams.items():
-            print(f"       {words} {pick(bare) * 1e3:.2f} ms: {pick(chat) / pick(bare):.2f} times")
+    cpu_of: dict[str, list[float]] = {name: [] for name in asked}
+    for line in "".join(file.read_text() for file in folder.glob("*.cpu")).splitlines():
+        path, passed = line.split()
+        cpu_of[next(name for name in asked if name in path)].append(float(passed))
+    print(f"first: until the first byte of a streamed completion, load {os.getloadavg()[0]:.1f}")
+    for what, times in (("time", seconds), ("CPU", {name: cpu_of[name][40:] for name in cpu_of})):
+        for name, pick in (("median", statistics.median), ("best tenth", lambda row: sorted(row)[len(row) // 10])):
+            chat, bare, stream = (pick(times[part]) * 1e3 for part in ("chat", "echo", "stream"))
+            print(
+                f"       {what}, {name}: {chat:.2f} ms; echo {bare:.2f} ms: {chat / bare:.2f} times; "
+                f"bare stream {stream:.2f} ms: {chat / stream:.2f} times"
+            )
 
 
-def _first_bytes(url: str, body: object, count: int) -> list[float]:
-    """Seconds until the first byte of each body."""
-    times = []
-    with httpx.Client(timeout=60) as client:
-        for number in range(count + 20):
-            begun = time.perf_counter()
-            with client.stream("POST", url, json=body) as answer:
-                answer.raise_for_status()
-                chunks = answer.iter_raw()
-                next(chunks)
-                passed = time.perf_counter() - begun
-                for _ in chunks:
-                    pass
-            if number >= 20:
-                times.append(passed)
-    return times
+def _first_byte(client: httpx.Client, url: str, body: object) -> float:
+    """Seconds until the first byte of the body; the rest is read, too."""
+    begun = time.perf_counter()
+    with client.stream("POST", url, json=body) as answer:
+        answer.raise_for_status()
+        chunks = answer.iter_raw()
+        next(chunks)
+        passed = time.perf_counter() - begun
+        for _ in chunks:
+            pass
+    return passed
 
 
 async def _direct(folder: Path, count: int, *, is_new: bool = False) -> float:
@@ -238,13 +266,18 @@ async def _direct(folder: Path, count: int, *, is_new: bool = False) -> float:
 
 
 def start(folder: Path) -> None:
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ["PYTHONPYCACHEPREFIX"] = str(folder / "compiled")  # as an installer leaves it, wherever this runs
     used = []
-    for _ in range(5):
+    for _ in range(6):
         process, url = served(folder)
         httpx.get(f"{url}/v1/health").raise_for_status()
         used.append(cpu(process.pid))
         end(process)
-    print(f"start: {statistics.median(used):.2f} s of CPU until the first answer")
+    print(
+        f"start: {statistics.median(used[1:]):.2f} s of CPU until the first answer, load {os.getloadavg()[0]:.1f}; "
+        f"{used[0]:.2f} s the very first time, when the sources are compiled"
+    )
 
 
 def readers(folder: Path, count: int) -> None:
@@ -278,8 +311,12 @@ async def _readers(folder: Path, count: int) -> None:
             while line := await reader.readline():
                 if b"run.ended" in line:
                     came.append(time.time())
+                    if len(came) == count * 95 // 100:
+                        used.append(cpu(process.pid) - idle)
                     return
 
+        used: list[float] = []
+        idle = cpu(process.pid)
         tasks = [asyncio.create_task(follow(reader)) for reader, _ in lines]
         (folder / "go").touch()
         await asyncio.gather(*tasks)
@@ -287,7 +324,10 @@ async def _readers(folder: Path, count: int) -> None:
         late = sorted(moment - ended for moment in came)
         print(
             f"         the end of the run reached them within {late[len(late) * 95 // 100] * 1e3:.0f} ms at p95, "
-            f"{late[-1] * 1e3:.0f} ms at most"
+            f"{late[-1] * 1e3:.0f} ms at most, load {os.getloadavg()[0]:.1f}"
+        )
+        print(
+            f"         the server used {used[0] * 1e3:.0f} ms of CPU for the last events until 95 % of them had the end"
         )
         for _, writer in lines:
             writer.close()

@@ -5,8 +5,8 @@
 
 long      a run of 5,000 steps in Chromium: until its first step can be read, and long tasks (> 100 ms) while scrolling
 idle      the CPU of a server with one page of *Now* open, less that with none
-readers   50 readers of *Now*, each of which follows it and looks again as a page does, while 100 runs a second are to
-          begin: time and CPU of the same runs with the readers and without, and how long one run took
+readers   50 readers of *Now*, each of which follows it as a page does, while 100 runs a second are to begin: the CPU of
+          the same runs with the readers and without, turn by turn, and how long one run took
 
 The server is a process of its own, with the shop of the tests (`tests/server/pages/scene.py`). `long` and `idle` need a
 Chromium and are left out, with a sentence, where there is none. Wall time is that of a machine that may be busy: the
@@ -15,9 +15,7 @@ load is printed beside it. Nothing here asserts.
 
 import argparse
 import asyncio
-import json
 import os
-import re
 import statistics
 import subprocess
 import sys
@@ -31,7 +29,6 @@ from typing import NamedTuple
 import httpx
 
 READERS = 50
-APART = 0.4  # seconds between two looks of one page, as in `troth.js`
 SCROLL = """() => new Promise(done => {
   const long = [];
   const watch = new PerformanceObserver(list => list.getEntries().forEach(task => long.push(task.duration)));
@@ -66,60 +63,70 @@ def long_run(shop, chromium, steps: int) -> None:
     run, pid = shop.run("many", items=[str(number) for number in range(steps)]), shop.served.process.pid
     tab = browser.Tab(chromium, shop.url)
     rounds = []
-    for _ in range(3):
+    for _ in range(5):
+        devtools = tab.context.new_cdp_session(tab.page)
+        devtools.send("Performance.enable", {"timeDomain": "threadTicks"})
+        before = _thread(devtools)
         begun, cpu = time.perf_counter(), cpu_of(pid)
         page = tab.open(f"runs/{run}")
         page.locator(".steps tbody tr").first.wait_for()
-        rounds.append((time.perf_counter() - begun, cpu_of(pid) - cpu))
-    readable, server = min(rounds)
+        rounds.append((time.perf_counter() - begun, cpu_of(pid) - cpu, _thread(devtools) - before))
+    readable, server, thread = (min(column) for column in zip(*rounds, strict=True))
     long = [f"{task:.0f} ms" for task in page.evaluate(SCROLL) if task > 100]
     tab.close()
-    print(f"a run of {steps:,} steps in Chromium, the best of 3")
-    print(f"  readable after {readable:.2f} s, of which the server's CPU {server:.2f} s")
+    print(f"a run of {steps:,} steps in Chromium, the best of 5")
+    print(
+        f"  readable after {readable:.2f} s; CPU of the server {server:.2f} s, of the page's own thread {thread:.2f} s"
+    )
     print(f"  long tasks (> 100 ms) while scrolling: {', '.join(long) or 'none'}")
 
 
+def _thread(devtools) -> float:
+    """Seconds of CPU of the page's main thread."""
+    metrics = devtools.send("Performance.getMetrics")["metrics"]
+    return next(metric["value"] for metric in metrics if metric["name"] == "TaskDuration")
+
+
+def finely(pid: int) -> float:
+    """Seconds of CPU of the threads that a process has now, in nanoseconds' steps: for what costs next to nothing."""
+    return sum(int(task.read_text().split()[0]) for task in Path(f"/proc/{pid}/task").glob("*/schedstat")) / 1e9
+
+
 def idle(shop, chromium, seconds: int) -> None:
-    """What one open page of *Now* costs the server."""
+    """What one open page of *Now* costs the server, turn by turn with none."""
     browser = import_module("tests.server.pages.browser")
     pid = shop.served.process.pid
 
     def share() -> float:
-        cpu = cpu_of(pid)
+        time.sleep(3)  # what was begun before is over
+        cpu = finely(pid)
         time.sleep(seconds)
-        return (cpu_of(pid) - cpu) / seconds * 100
+        return (finely(pid) - cpu) / seconds * 100
 
-    time.sleep(3)  # what was begun before is over
-    without = share()
-    tab = browser.Tab(chromium, shop.url)
-    tab.open("")
-    tab.wait_live()
-    time.sleep(3)
-    with_page = share()
-    tab.close()
-    tick = 100 / os.sysconf("SC_CLK_TCK") / seconds
-    print(f"an idle server, over {seconds} s each; CPU is counted in steps of {tick:.3f} %")
-    print(
-        f"  without a page {without:.3f} % of a core, with one {with_page:.3f} %: it costs {with_page - without:.3f} %"
-    )
+    without, with_page = list[float](), list[float]()
+    for _ in range(3):
+        without.append(share())
+        tab = browser.Tab(chromium, shop.url)
+        tab.open("")
+        tab.wait_live()
+        with_page.append(share())
+        tab.close()
+    cost = statistics.median(with_page) - statistics.median(without)
+    rounds = ", ".join(f"{alone:.3f} / {open_page:.3f}" for alone, open_page in zip(without, with_page, strict=True))
+    print(f"an idle server without a page / with one of Now, % of a core over {seconds} s each: {rounds}")
+    print(f"  the page costs {cost:.3f} % (medians)")
 
 
 async def follow(url: str, begins: asyncio.Event) -> None:
-    """One reader: it follows the stream, and looks at *Now* again where that has changed."""
-    have, last = "", 0.0
+    """One reader: it follows the stream, and gets *Now* with what has changed, as a browser does."""
     async with (
         httpx.AsyncClient(base_url=url, timeout=60, trust_env=False) as client,
-        client.stream("GET", "/live?on=all", timeout=None) as stream,
+        client.stream("GET", "/live?on=all&page=", timeout=None) as stream,
     ):
-        begins.set()
         async for line in stream.aiter_lines():
-            if not line.startswith("data: ") or "have" not in line or json.loads(line[6:])["have"] == have:
-                continue
-            await asyncio.sleep(max(0.0, last + APART - time.monotonic()))
-            last = time.monotonic()
-            page = await client.get("/", headers={"Accept-Encoding": "gzip"})
-            print("look", flush=True)
-            have = re.search(r'data-have="(\w+)"', page.text)[1]
+            begins.set()
+            if line.startswith("data: ") and '"page"' in line:
+                print("look", flush=True)
 
 
 async def read_along(url: str) -> None:
@@ -144,44 +151,49 @@ class Cost(NamedTuple):
 
 def begin(client: httpx.Client, pid: int, count: int) -> Cost:
     """Begin runs, 100 a second or as many as can be."""
-    start, cpu = time.monotonic(), cpu_of(pid)
+    start, cpu = time.monotonic(), finely(pid)
     for number in range(1, count + 1):
         client.post("/v1/runs", json={"workflow": "order", "inputs": {"order": "B1"}}).raise_for_status()
         time.sleep(max(0.0, start + number / 100 - time.monotonic()))
-    seconds, cpu = time.monotonic() - start, cpu_of(pid) - cpu
+    seconds, cpu = time.monotonic() - start, finely(pid) - cpu
     time.sleep(1)  # the last ones end
     runs = client.get("/v1/runs?limit=100").json()["data"]
     spans = [run["ended_at"] - run["created_at"] for run in runs if run["ended_at"]]
     return Cost(seconds, cpu, statistics.median(spans) * 1000)
 
 
-def readers(shop, count: int) -> None:
+def readers(shop, rounds: int) -> None:
     """The same runs alone and beside the readers, turn by turn."""
     pid, url = shop.served.process.pid, shop.url
-    print(f"{count} runs that begin, 100 a second, alone and beside {READERS} readers of Now")
+    print(f"100 runs that begin, 100 a second, alone and beside {READERS} readers of Now, {rounds} times in turn")
+    costs: dict[str, list[Cost]] = {"alone": [], "beside them": []}
+    looks = 0
     with httpx.Client(base_url=url, timeout=60, trust_env=False) as client:
         begin(client, pid, 100)
-        for _ in range(2):
-            alone = begin(client, pid, count)
+        for _ in range(rounds):
+            costs["alone"].append(begin(client, pid, 100))
             command = [sys.executable, "-m", "bench.server.open_pages", "--follow", url]
             process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
             try:
                 process.stdout.readline()
                 time.sleep(2)
-                beside = begin(client, pid, count)
+                beside = begin(client, pid, 100)
                 ended = process.poll()
             finally:
                 process.kill()
-                looks = process.communicate()[0].count("look")
+                looks += process.communicate()[0].count("look")
             if ended is not None:
                 print(f"  the readers ended by themselves with {ended}, so this round says nothing")
                 continue
-            for name, cost in (("alone", alone), ("beside them", beside)):
-                print(
-                    f"  {name:<12} {cost.seconds:6.2f} s, CPU {cost.cpu:5.2f} s, a run {cost.median:6.1f} ms (median)"
-                )
-            ratios = [mine / bare for mine, bare in zip(beside, alone, strict=True)]
-            print(f"  {ratios[0]:.2f} x the time, {ratios[1]:.2f} x the CPU, {ratios[2]:.2f} x a run; {looks} looks")
+            costs["beside them"].append(beside)
+    for name, rows in costs.items():
+        print(f"  {name:<12} CPU {', '.join(f'{cost.cpu:.2f}' for cost in rows)} s")
+    alone, beside = ([statistics.median(column) for column in zip(*rows, strict=True)] for rows in costs.values())
+    ratios = [mine / bare for mine, bare in zip(beside, alone, strict=True)]
+    print(
+        f"  medians: {ratios[1]:.2f} x the CPU, {ratios[2]:.2f} x a run ({alone[2]:.1f} ms), {ratios[0]:.2f} x the time"
+    )
+    print(f"  {looks} pages were sent along")
 
 
 def measure(*, quick: bool) -> None:
@@ -196,9 +208,9 @@ def measure(*, quick: bool) -> None:
                 print(f"  {why}, so neither a long run nor an idle page is measured")
             else:
                 with browser.chromium() as chromium:
-                    idle(shop, chromium, 5 if quick else 30)
+                    idle(shop, chromium, 5 if quick else 20)
                     long_run(shop, chromium, 500 if quick else 5000)
-            readers(shop, 100 if quick else 400)
+            readers(shop, 3 if quick else 7)
         finally:
             shop.close()
 

@@ -1,11 +1,14 @@
 """Who may do what: keys, scopes, owners, and pages of others."""
 
 import json
+import re
 import subprocess
+from pathlib import Path
 
 import pytest
 from tests.server.service import PATIENCE, TROTH, Served, fill, wait_until
 
+from troth.runtime import Runtime, bind
 from troth.runtime.store import SqliteStore
 from troth.server import Keys, Scope
 
@@ -135,6 +138,70 @@ def test_what_one_owner_began_is_not_seen_by_another(keyed):
             assert ops.get(f"/{noun}").json()["data"]
 
 
+BODIES = {
+    "messages": {"text": "x"},
+    "execute": {"agent": "a", "action": "add"},
+    "kill": {"reason": "x"},
+    "permit": {"path": "a.txt"},
+    "snapshots": {"name": "n"},
+    "members": {"agent": "b"},
+    "{path}": {"text": "x"},
+}
+
+
+def begun(keyed, shop):
+    """One thing of each kind that `shop` began, by the name that it has in the paths."""
+    talk = shop.post("/conversations", json={"agent": "promiser"}).json()["id"]
+    shop.post(f"/conversations/{talk}/messages", json={"text": "x", "run": True}, headers={"Prefer": "wait=30"})
+    said = wait_until(lambda: shop.get(f"/conversations/{talk}").json()["messages"][1:], "the promise")
+    session = shop.post("/sessions", json={}).json()["id"]
+    shop.post(f"/sessions/{session}/members", json={"agent": "a", "score": 0.9})
+    with Runtime(keyed.folder / "shop.db", in_process=False) as runtime, bind(talk):
+        runtime.jobs.wait(runtime.jobs.start("true", job_id="j-export").promise.id, PATIENCE)
+    return {
+        "run_id": shop.post("/runs", json={"workflow": "greet", "inputs": {"who": "x"}}).json()["id"],
+        "conversation_id": talk,
+        "response_id": shop.post("/responses", json={"model": "parrot", "input": "x"}).json()["id"],
+        "promise_id": said[-1]["text"].split()[-1],
+        "delivery_id": "j-export-done-1",
+        "job_id": "j-export",
+        "session_id": session,
+        "saga_id": shop.post("/sagas", json={"saga": "parcel"}).json()["id"],
+        "agent": "a",
+        "act_id": "act_0",
+        "name": "n",
+        "path": "a.txt",
+    }
+
+
+def test_what_is_somebody_elses_is_answered_as_what_never_was(keyed):
+    """In the same words, on every route that takes an id: nobody learns what others have."""
+    paths = json.loads((Path(__file__).parent / "openapi.json").read_text())["paths"]
+    compared = set()
+    with keyed.client(keyed.keys["shop"]) as shop, keyed.client(keyed.keys["other"]) as other:
+        things = begun(keyed, shop)
+        for template, methods in paths.items():
+            names = re.findall(r"{(\w+)}", template)
+            if not names or names[0] not in things or names == ["name"]:
+                continue
+            foreign = template.removeprefix("/v1").format(**things)
+            never = template.removeprefix("/v1").format(**{**things, names[0]: "never"})
+            body = BODIES.get(template.rpartition("/")[2], {})
+            for method in methods:
+                options = {"json": body} if method in ("post", "put") else {}
+                answers = [other.request(method, path, **options) for path in (foreign, never)]
+                words = [
+                    re.sub(r"req_\w+", "", answer.text.replace(thing, "?").replace(" ", ""))
+                    for answer, thing in zip(answers, (things[names[0]], "never"), strict=True)
+                ]
+                assert words[0] == words[1], (method, template)
+                assert answers[0].status_code in (403, 404), (method, template, answers[0].text)
+                if answers[0].status_code == 404:
+                    compared.add(names[0])
+    (keyed.folder / "go").touch()
+    assert compared == set(things) - {"agent", "act_id", "name", "path"}
+
+
 def test_a_revoked_key_opens_nothing(keyed):
     """Within a moment, in a server that runs, too."""
     with keyed.client(keyed.keys["revoked"]) as client:
@@ -148,7 +215,8 @@ def test_a_revoked_key_opens_nothing(keyed):
 
 def test_no_key_is_in_the_store_or_the_log(keyed):
     """Only digests are kept, and nothing of what was said is logged."""
-    for file in [*keyed.folder.glob("shop.db*"), *keyed.folder.glob("*.log")]:
+    files = [*keyed.folder.glob("shop.db*"), *keyed.folder.glob("shop.db.jobs/*/*"), *keyed.folder.glob("*.log")]
+    for file in filter(Path.is_file, files):
         data = file.read_bytes()
         for secret in keyed.keys.values():
             assert secret.encode() not in data

@@ -1,7 +1,8 @@
 """SIGKILL of the server at every commit point that a creating request reaches, and between its answer and its effect.
 
 The client comes back with its key: nothing is lost, nothing is done twice, and no id is unknown that was ever given out.
-Every route that takes an `Idempotency-Key` has a row in the table; a route without one fails the suite.
+Every route that takes an `Idempotency-Key` has a row in the table, its streams and the socket have one, too; a route
+without one fails the suite.
 """
 
 import contextlib
@@ -12,12 +13,15 @@ from typing import Any, NamedTuple
 
 import httpx
 import pytest
-from tests.server.service import Served, fill, wait_until
+import websockets.sync.client
+from tests.server.service import PATIENCE, Served, fill, frames, wait_until
+from websockets.exceptions import WebSocketException
 
 from troth.runtime.store import SqliteStore
 from troth.server.webhooks.endpoint import STREAM, fold
 
 SNAPSHOT = Path(__file__).with_name("openapi.json")
+SOCKET = "socket"
 
 ARMED = '''
 """The service, with a header that says where it is to die: at a commit point, or nowhere, to note what is reached."""
@@ -64,6 +68,52 @@ def server():
 '''
 
 
+class Said(NamedTuple):
+    """What a client makes of an answer: its status, and what it says."""
+
+    status: int
+    body: Any
+
+
+def asked(client, there, row, headers):
+    """Ask over HTTP, and read the answer to its end."""
+    answer = client.post(row.path.format(**there), json=row.body, headers=headers)
+    return Said(answer.status_code, answer.json() if answer.status_code >= 300 else row.read(answer))
+
+
+def sent(client, there, row, headers):
+    """Ask on a socket. The key goes with the message."""
+    url = str(client.base_url).replace("http", "ws", 1) + row.path
+    message = {"n": 1, **row.body, **there, "key": headers["Idempotency-Key"]}
+    more = {name: word for name, word in headers.items() if name == "X-Failpoint"}
+    try:
+        with websockets.sync.client.connect(url, additional_headers=more, proxy=None) as socket:
+            socket.send(json.dumps(message))
+            answer = json.loads(socket.recv(PATIENCE))
+    except (OSError, EOFError, WebSocketException) as gone:
+        raise httpx.TransportError(str(gone)) from gone
+    if answer["type"] == "error":
+        return Said(409 if answer["error"]["code"] == "request_in_progress" else 400, answer)
+    return Said(200, answer)
+
+
+def read_chunks(answer):
+    """A streamed completion: its id, what was said, and whether it came to its end."""
+    text = answer.text.removesuffix("data: [DONE]\n\n")
+    chunks = [data for _, _, data in frames(text)]
+    said = "".join(chunk["choices"][0]["delta"].get("content", "") for chunk in chunks)
+    return {"id": chunks[0]["id"], "text": said.rstrip(), "is_whole": text != answer.text}
+
+
+def read_events(answer):
+    """A streamed response: its id, what was said, its end, and the numbers of its events."""
+    events = [data for _, _, data in frames(answer.text)]
+    said = "".join(event["delta"] for event in events if event["type"] == "response.output_text.delta")
+    numbers = [event["sequence_number"] for event in events]
+    assert numbers == list(range(len(events)))
+    return {"id": events[0]["response"]["id"], "text": said.rstrip(), "end": events[-1]["type"]}
+
+
 class Row(NamedTuple):
     """One creating route: what has to be there before, what is asked for, and what has to be true in the end."""
 
@@ -73,10 +123,19 @@ class Row(NamedTuple):
     prepare: Any = lambda client, folder: {}
     is_finished: Any = lambda client, there, answer: True
     """Whether the effect that the answer has promised is there; it may come later."""
+    ask: Any = asked
+    read: Any = httpx.Response.json
+    what: str = ""
+
+    @property
+    def id(self):
+        """As the test is called."""
+        return f"{self.path} {self.what}".strip()
 
 
 def listed(client, what):
-    return [row["id"] for row in client.get(f"/{what}?limit=100").json()["data"]]
+    paging = "" if what == "webhooks" else "?limit=100"
+    return [row["id"] for row in client.get(f"/{what}{paging}").json()["data"]]
 
 
 def talk(client, folder):
@@ -149,6 +208,19 @@ def session(client, folder):
     return {"session_id": made}
 
 
+def session_with_text(client, folder):
+    there = session(client, folder)
+    text = f"/sessions/{there['session_id']}/members/clerk/workspace/texts/notes.md"
+    assert client.put(text, json={"text": "first"}).status_code == 200
+    return {**there, "agent": "clerk"}
+
+
+def kept_once(client, there, answer):
+    """The snapshot is there, and was taken once."""
+    trail = client.get("/audit", params={"session": there["session_id"], "limit": 1000}).json()["data"]
+    assert [row["data"]["snapshot"] for row in trail if row["kind"] == "workspace.snapshot"] == [answer["name"]]
+
+
 def empty_session(client, folder):
     return {"session_id": client.post("/sessions", json={}).json()["id"]}
 
@@ -204,6 +276,25 @@ def completion_is_whole(client, there, answer):
     assert answer["choices"][0]["message"]["content"] == "hello"
 
 
+def stream_is_whole(client, there, answer):
+    assert (answer["text"], answer.get("is_whole"), answer.get("end")) in (
+        ("hello", True, None),
+        ("hello", None, "response.completed"),
+    )
+
+
+def talk_with_id(client, folder):
+    return {"conversation": talk(client, folder)["conversation_id"]}
+
+
+def said_on_socket(client, there, _):
+    return said(client, {"conversation_id": there["conversation"]}, _)
+
+
+def said_once_on_socket(client, there, answer):
+    said_once(client, {"conversation_id": there["conversation"]}, answer)
+
+
 def response_is_whole(client, there, answer):
     text = client.get(f"/responses/{answer['id']}").json()["output"][0]["content"][0]["text"]
     assert text == "hello"
@@ -219,10 +310,41 @@ ROWS = [
         completion_is_whole,
     ),
     Row(
+        "/chat/completions",
+        {"model": "parrot", "messages": [{"role": "user", "content": "hello"}], "stream": True},
+        stream_is_whole,
+        read=read_chunks,
+        what="streamed",
+    ),
+    Row("/responses", {"model": "parrot", "input": "hello"}, response_is_whole),
+    Row(
         "/responses",
         {"model": "parrot", "input": "hello", "background": True},
         response_is_whole,
         is_finished=lambda client, _, answer: client.get(f"/responses/{answer['id']}").json()["status"] == "completed",
+        what="in the background",
+    ),
+    Row(
+        "/responses",
+        {"model": "parrot", "input": "hello", "stream": True},
+        stream_is_whole,
+        read=read_events,
+        what="streamed",
+    ),
+    Row(
+        "/responses",
+        {"model": "parrot", "input": "hello", "background": True, "stream": True},
+        stream_is_whole,
+        read=read_events,
+        what="streamed in the background",
+    ),
+    Row(
+        SOCKET,
+        {"type": "send", "text": "hello", "run": True},
+        said_once_on_socket,
+        talk_with_id,
+        said_on_socket,
+        ask=sent,
     ),
     Row("/runs", {"workflow": "greet", "inputs": {"who": "you"}}, ended_once("completed"), is_finished=is_over),
     Row("/runs/{run_id}/approve", {}, ended_once("completed"), asking, is_over),
@@ -249,6 +371,12 @@ ROWS = [
         session,
         is_acted,
     ),
+    Row(
+        "/sessions/{session_id}/members/{agent}/workspace/snapshots",
+        {"name": "before"},
+        kept_once,
+        session_with_text,
+    ),
     Row("/webhooks", {"url": "http://127.0.0.1:9/hook"}, registered_once, no_webhook),
     Row("/webhooks/{webhook_id}/rotate", {"keep": 86400}, rotated_once, only_webhook),
 ]
@@ -268,7 +396,7 @@ def creating():
 
 def test_every_creating_route_has_a_row():
     """A new one is put on trial, or the suite fails."""
-    assert creating() == {row.path for row in ROWS}
+    assert creating() == {row.path for row in ROWS} - {SOCKET}
 
 
 class Trial:
@@ -285,15 +413,14 @@ class Trial:
         return Served(self.folder, "armed:server")
 
     def ask(self, client, there, key, **headers):
-        path = self.row.path.format(**there)
-        return client.post(path, json=self.row.body, headers={"Idempotency-Key": key, **headers})
+        return self.row.ask(client, there, self.row, {"Idempotency-Key": key, **headers})
 
     def reached(self):
         """The failpoints that one request reaches until it is answered, each once."""
         with self.served.client() as client:
             there = self.row.prepare(client, self.folder)
             answer = self.ask(client, there, next(self.keys), **{"X-Failpoint": "note"})
-            assert answer.status_code < 300, answer.text
+            assert answer.status < 300, answer
         names = (self.folder / "reached.txt").read_text().split()
         return [name for name in dict.fromkeys(names) if name.rpartition(".")[0] not in HOUSEKEEPING]
 
@@ -306,7 +433,7 @@ class Trial:
             told = None
             if point is None:
                 told = self.ask(client, there, key)
-                assert told.status_code < 300, told.text
+                assert told.status < 300, told
                 self.served.kill()
             else:
                 with contextlib.suppress(httpx.TransportError):  # the answer dies with the server, or just made it
@@ -316,17 +443,16 @@ class Trial:
         self.served = self.start()
         with self.served.client() as client:
             answer = wait_until(
-                lambda: (got := self.ask(client, there, key)).status_code not in (409, 503) and got,
+                lambda: (got := self.ask(client, there, key)).status not in (409, 503) and got,
                 f"an answer after {point}",
             )
-            assert answer.status_code < 300, (point, answer.text)
-            if told is not None and told.status_code < 300:
-                assert answer.json().get("id") == told.json().get("id"), point
-            body = answer.json()
-            wait_until(lambda: self.row.is_finished(client, there, body), f"the effect after {point}")
-            self.row.check(client, there, body)
+            assert answer.status < 300, (point, answer)
+            if told is not None and told.status < 300:
+                assert answer.body.get("id") == told.body.get("id"), point
+            wait_until(lambda: self.row.is_finished(client, there, answer.body), f"the effect after {point}")
+            self.row.check(client, there, answer.body)
             again = self.ask(client, there, key)
-            assert (again.status_code, again.json()) == (answer.status_code, body), point
+            assert again == answer, point
             for noun in NOUNS:
                 assert len(set(listed(client, noun)) - before[noun]) <= 1, (point, noun)
 
@@ -347,7 +473,7 @@ def trial(tmp_path, request):
 
 
 def rows(**options):
-    return pytest.mark.parametrize("trial", [pytest.param(row, id=row.path) for row in ROWS], indirect=True, **options)
+    return pytest.mark.parametrize("trial", [pytest.param(row, id=row.id) for row in ROWS], indirect=True, **options)
 
 
 @rows()
@@ -358,6 +484,7 @@ def test_what_was_done_and_not_answered(trial):
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(3600)  # fifty starts of a server, more or less
 @rows()
 def test_every_commit_point_of_a_request(trial):
     """Wherever the server dies."""

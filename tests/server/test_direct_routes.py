@@ -65,8 +65,6 @@ CHAT, EVENTS = "/v1/chat/completions", "/v1/runs/run_none/events"
         pytest.param(
             "POST", CHAT, {"content": b"[" * 9_000, "headers": {"Content-Type": "application/json"}}, id="deep"
         ),
-        pytest.param("POST", CHAT, {"content": b"x=1"}, id="no kind of content"),
-        pytest.param("POST", CHAT, {"data": {"x": "1"}}, id="a form"),
         pytest.param("POST", CHAT, {"json": WELL, "headers": {"Idempotency-Key": "k" * 300}}, id="long key"),
         pytest.param("POST", CHAT, {"json": WELL, "headers": {"Idempotency-Key": " "}}, id="empty key"),
         pytest.param("POST", f"/v1/conversations/{'c' * 201}/messages", {"json": {"text": "x"}}, id="long id"),
@@ -85,6 +83,42 @@ def test_a_refusal_is_the_same(both, monkeypatch, method, path, options):
     second = both.request(method, path, **options)
     assert 400 <= first.status_code < 500
     assert (first.status_code, told(first)) == (second.status_code, told(second))
+
+
+@pytest.mark.parametrize("path", [CHAT, "/v1/conversations", "/v1/sessions/x/members"])
+@pytest.mark.parametrize(
+    ("headers", "says"),
+    [
+        pytest.param({}, "without a `Content-Type`", id="no kind of content"),
+        pytest.param({"Content-Type": "application/x-www-form-urlencoded"}, "x-www-form-urlencoded", id="curl -d"),
+        pytest.param({"Content-Type": "text/plain; charset=utf-8"}, "text/plain", id="text"),
+    ],
+)
+def test_a_body_that_is_not_said_to_be_json(both, path, headers, says):
+    """The commonest slip with `curl`: the answer names the header."""
+    error = both.post(path, content=json.dumps(WELL).encode(), headers=headers).json()["error"]
+    assert (error["code"], error["param"]) == ("not_json", "Content-Type")
+    assert says in error["message"]
+    assert "Content-Type: application/json" in error["advice"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "name"),
+    [
+        pytest.param("POST", f"{CHAT}?callback_url=http://x", "callback_url", id="a promise"),
+        pytest.param("POST", f"{CHAT}?background", "background", id="without a value"),
+        pytest.param("GET", f"{EVENTS}?starting_after=3", "starting_after", id="of another route"),
+        pytest.param("GET", f"{EVENTS}?after=3&folow=false", "folow", id="a slip"),
+        pytest.param("GET", "/v1/runs?Limit=3", "Limit", id="another case"),
+        pytest.param("GET", "/v1/responses/x?include=a", "include", id="not kept"),
+        pytest.param("GET", "/v1/health?%00=1", "\0", id="no name at all"),
+    ],
+)
+def test_a_parameter_that_nobody_keeps(both, method, path, name):
+    """It is refused, and named; nothing is done."""
+    answer = both.request(method, path, json=WELL if method == "POST" else None)
+    error = answer.json()["error"]
+    assert (answer.status_code, error["code"], error["param"]) == (400, "unknown_parameter", name)
 
 
 def told(answer):

@@ -1,6 +1,7 @@
 """What is too large, too slow, too much at once, or wrong on purpose."""
 
 import contextlib
+import select
 import socket
 import time
 
@@ -60,6 +61,21 @@ def test_a_body_that_lies_about_its_length(small):
     with dial(small) as connection:
         connection.sendall(HEAD + b"Content-Length: 2\r\n\r\n{}{}{}\r\n\r\n")
         assert b"HTTP/1.1 400" in rest(connection)
+
+
+def test_a_body_that_comes_byte_by_byte(small):
+    """The time of a body runs from its beginning, however many pieces follow."""
+    with dial(small) as connection:
+        connection.sendall(HEAD + b"Content-Length: 10000\r\n\r\n")
+        connection.settimeout(0.1)
+        got = b""
+        for _ in range(int(PATIENCE / 0.1)):
+            with contextlib.suppress(TimeoutError):
+                connection.sendall(b"x")
+                got = connection.recv(65536)
+            if got:
+                break
+        assert got.startswith(b"HTTP/1.1 408")
 
 
 def test_a_head_that_comes_byte_by_byte(small):
@@ -127,6 +143,15 @@ def test_one_turn_too_many(serve):
         wait_until(lambda: client.post("/runs", json={"workflow": "gated"}).status_code == 202)
 
 
+def test_turns_that_are_over_do_not_count(small):
+    """Also where nobody has waited for their end, and the server has not taken notice of it yet."""
+    with small.client() as client:
+        for _ in range(8):
+            talk_id = talk(client, "parrot")
+            say(client, talk_id, "x", run=True)
+            finished(client, talk_id)
+
+
 def test_one_stream_too_many(small):
     """503 with `Retry-After`; one that leaves makes room."""
     with small.client() as client:
@@ -174,6 +199,27 @@ def test_a_reader_who_never_reads_is_let_go(small):
         url = f"/conversations/{talk_id}/events"
         later = frames(client.get(url, params={"after": last, "follow": False}).text)
         assert later[-1][0] == whole
+
+
+@pytest.mark.parametrize(
+    ("times", "more"),
+    [
+        pytest.param(1, "", id="one large answer"),
+        pytest.param(3, "", id="several, asked for at once"),
+        pytest.param(1, "Connection: close\r\n", id="the last one of its connection"),
+    ],
+)
+def test_an_answer_that_nobody_reads(small, times, more):
+    """It is not kept in memory for as long as a client likes: its connection is cut, and no request hangs."""
+    with small.client() as client:
+        said = client.post("/responses", json={"model": "loud", "input": "go"}).json()
+        with dial(small) as connection:
+            path = f"/v1/responses/{said['id']}"
+            connection.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n{more}\r\n".encode() * times)
+            ended = select.poll()
+            ended.register(connection, select.POLLERR)
+            wait_until(lambda: ended.poll(0), "the server cuts the connection")
+        assert client.get("/health").status_code == 200
 
 
 @pytest.mark.soak

@@ -1,5 +1,6 @@
 """Requests that are repeated: after an answer that was lost, while the first one is at work, after a crash."""
 
+import asyncio
 import concurrent.futures
 import contextlib
 
@@ -8,8 +9,18 @@ import pytest
 from tests.server.service import frames, wait_until
 from tests.server.test_conversations import finished, talk
 
+from troth.runtime import Runtime
+from troth.runtime.agents import Agent
+from troth.runtime.store import SqliteStore
+from troth.server import Server
+
 KEY = {"Idempotency-Key": "a key of the client"}
 RUN = {"workflow": "gated"}
+
+
+class Parrot(Agent):
+    async def astep(self, conversation):
+        await conversation.asay("hello")
 
 
 def lines(path):
@@ -79,6 +90,43 @@ def test_a_client_that_only_counts_is_joined(serve):
         assert post(2).json()["id"] == first.result().json()["id"]
         assert post(0).json()["id"] != first.result().json()["id"]  # a new request of the client's
         assert len(set(lines(server.folder / "gates.txt"))) == 2
+
+
+@pytest.mark.parametrize(
+    ("count", "patience", "age", "is_joined"),
+    [
+        pytest.param(1, "600", 700, True, id="as long as one attempt may take"),
+        pytest.param(1, "600", 800, False, id="older than any attempt of this request"),
+        pytest.param(2, "600", 1400, True, id="two attempts take twice as long"),
+        pytest.param(1, "5", 130, False, id="a client that waits for five seconds"),
+        pytest.param(1, "5", 120, True, id="and may be told to wait for two minutes"),
+        pytest.param(1, "not given", 700, True, id="a wait that cannot be read is the usual one"),
+        pytest.param(1, "-1", 700, True, id="nor can a negative one"),
+        pytest.param(0, "600", 1, False, id="a first attempt repeats nothing"),
+        pytest.param(0, "600", -5, False, id="also where a clock was set back"),
+    ],
+)
+def test_what_came_long_ago_is_not_what_is_repeated(tmp_path, count, patience, age, is_joined):
+    """Somebody asked the same an hour ago. The first attempt of this client was lost: its second one is a new request."""
+    now = [1_000_000.0]
+    store = SqliteStore(tmp_path / "x.db", clock=lambda: now[0])
+    with store, Runtime(store, in_process=False) as runtime:
+        server = Server(runtime, agents={"parrot": Parrot()}, keys=False, pages=False)
+
+        async def ask(number):
+            headers = {"x-stainless-retry-count": str(number), "x-stainless-read-timeout": patience}
+            transport = httpx.ASGITransport(server.app)
+            async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+                return (await client.post("/v1/conversations", json={"agent": "parrot"}, headers=headers)).json()["id"]
+
+        async def ask_twice():
+            first = await ask(0)
+            now[0] += age
+            again = await ask(count)
+            await server.context.stop()
+            return first == again
+
+        assert asyncio.run(ask_twice()) is is_joined
 
 
 CRASHES = [

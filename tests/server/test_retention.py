@@ -12,7 +12,7 @@ from troth.runtime.store.sqlite.store import SqliteStore
 from troth.server import Limits
 from troth.server.retention import TalkRetention
 
-POINT = commit_point("test.retention", "talks for a test")
+POINT = commit_point("test.talk_retention", "talks for a test")
 DAY = 86_400.0
 
 

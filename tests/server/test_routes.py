@@ -21,6 +21,8 @@ SNAPSHOT = Path(__file__).with_name("openapi.json")
 CHANNELS = {"http", "stream", "socket", "http+stream", None}
 BEGINNING = {"astart", "arun", "astart_resume", "astart_fork", "perform_act", "start", "begin"}
 """Methods by which an agent, a workflow or an action begins to run."""
+RUNNERS = ("runtime", "turns", "conversation", "hypervisor", "promises")
+"""Parts of the names of whose methods they are."""
 
 
 @pytest.fixture(scope="module")
@@ -49,37 +51,50 @@ def test_every_route_declares_its_scope():
 
 
 def test_what_runs_an_agent_is_bound_to_its_channel():
-    """Each call that begins a run stands in a `with …Channel.session(…)`, and its route says which channel."""
-    modules = [f"troth.server.routes.{noun}" for noun in NOUNS]
-    for noun in [*modules, "troth.server.openai_api.talk"]:
-        module = import_module(noun)
-        tree = ast.parse(inspect.getsource(module))
-        for function in [one for one in ast.walk(tree) if isinstance(one, ast.AsyncFunctionDef | ast.FunctionDef)]:
-            for call in _beginnings(function, is_bound=False):
-                raise AssertionError(
-                    f"{noun}: {function.name}: line {call.lineno} begins something outside of a session"
-                )
-    channels = {
-        route.path: route.openapi_extra["x-troth-channel"] for _, route in routes() if isinstance(route, APIRoute)
-    }
-    running = {
-        "/runs",
-        "/runs/{run_id}/resume",
-        "/runs/{run_id}/fork",
-        "/sagas",
-        "/sessions/{session_id}/execute",
-        "/conversations/{conversation_id}/messages",
-        "/conversations/{conversation_id}/run",
-        "/chat/completions",
-        "/responses",
-    }
-    for path in running:
-        assert any(route.path == path and route.openapi_extra["x-troth-channel"] for _, route in routes()), path
-    assert channels
+    """Whatever begins a run stands in a `with …Channel.session(…)`: in routes, pages, and all that they call."""
+    home = Path(import_module("troth.server").__file__).parent
+    modules = {path.relative_to(home).as_posix(): path for path in home.rglob("*.py")}
+    del modules["turns.py"]  # is called by those that are looked at here, and binds nothing by itself
+    unbound = [
+        f"{name}:{place.lineno}: `{ast.unparse(place)}` begins something outside of a session"
+        for name, path in modules.items()
+        for place in _beginnings(ast.parse(path.read_text()), is_bound=False)
+    ]
+    assert unbound == []
+
+
+def test_a_route_that_runs_an_agent_says_by_which_channel():
+    """And no other route does: the endpoints are followed into what they call in their own module."""
+    for noun, route in routes():
+        if not isinstance(route, APIRoute):
+            continue
+        module = ast.parse(inspect.getsource(import_module(f"troth.server.routes.{noun}")))
+        functions = {
+            node.name: node for node in module.body if isinstance(node, ast.AsyncFunctionDef | ast.FunctionDef)
+        }
+        assert _reaches_session(functions, route.endpoint.__name__) == (
+            route.openapi_extra["x-troth-channel"] is not None
+        ), f"{noun}: {route.path}"
+
+
+PUSHED = {"conversation_events"}
+"""Streams that are told of a conversation's results: they bind their reader, and run nothing."""
+
+
+def _reaches_session(functions, name, seen=frozenset()):
+    """Whether a function binds a session, or begins a talk, by itself or in what it calls in its module."""
+    if name in PUSHED or name in seen or name not in functions:
+        return False
+    for node in ast.walk(functions[name]):
+        if isinstance(node, ast.Attribute) and ast.unparse(node).endswith(("Channel.session", "talk.begin")):
+            return True
+        if isinstance(node, ast.Name) and _reaches_session(functions, node.id, seen | {name}):
+            return True
+    return False
 
 
 def _beginnings(node, *, is_bound):
-    """Calls that begin a run below `node` and outside of every session."""
+    """What begins a run below `node` and outside of every session, called there or handed on to be called."""
     for child in ast.iter_child_nodes(node):
         bound = is_bound
         if isinstance(child, ast.With | ast.AsyncWith):
@@ -88,21 +103,33 @@ def _beginnings(node, *, is_bound):
                 for item in child.items
                 for name in ("Channel.session", "Talk.session")
             )
-        if isinstance(child, ast.Call) and isinstance(child.func, ast.Attribute) and not bound:
-            receiver = ast.unparse(child.func.value)
-            if child.func.attr in BEGINNING and (
-                "runtime" in receiver or "turns" in receiver or "conversation" in receiver
-            ):
+        elif isinstance(child, ast.Attribute) and child.attr in BEGINNING and not bound:
+            receiver = ast.unparse(child.value)
+            if any(word in receiver for word in RUNNERS):
                 yield child
         yield from _beginnings(child, is_bound=bound)
 
 
-def test_the_check_above_finds_what_it_looks_for():
+@pytest.mark.parametrize(
+    ("body", "count"),
+    [
+        pytest.param("await context.runtime.astart(w)", 1, id="a workflow"),
+        pytest.param("await context.turns.start(talk)", 1, id="a turn"),
+        pytest.param("await conversation.astart()", 1, id="a conversation"),
+        pytest.param("await call(hypervisor.perform_act, s, a)", 1, id="handed on"),
+        pytest.param("go = context.runtime.astart_fork\n    await go(r)", 1, id="under another name"),
+        pytest.param(
+            "with HttpChannel.session(i):\n        pass\n    await runtime.astart(w)", 1, id="behind a session"
+        ),
+        pytest.param("with HttpChannel.session(i):\n        await runtime.astart(w)", 0, id="in a session"),
+        pytest.param("async with SocketChannel.session(c, i):\n        await turns.start(t)", 0, id="in a socket's"),
+        pytest.param("await runtime.ashow(r)", 0, id="nothing is begun"),
+    ],
+)
+def test_the_check_above_finds_what_it_looks_for(body, count):
     """A route that forgets its session."""
-    tree = ast.parse("async def route():\n    await context.runtime.astart(w)\n")
-    assert len(list(_beginnings(tree, is_bound=False))) == 1
-    tree = ast.parse("async def route():\n    with HttpChannel.session(i):\n        await context.runtime.astart(w)\n")
-    assert list(_beginnings(tree, is_bound=False)) == []
+    tree = ast.parse(f"async def route():\n    {body}\n")
+    assert len(list(_beginnings(tree, is_bound=False))) == count
 
 
 def shape(document):

@@ -139,8 +139,8 @@ def test_a_run_is_forked_and_cancelled(client):
     ("body", "code", "param"),
     [
         pytest.param({"workflow": "nosuch"}, "unknown_workflow", "workflow", id="no such workflow"),
-        pytest.param({"workflow": "greet"}, "invalid_request", None, id="an input is missing"),
-        pytest.param({"workflow": "greet", "inputs": {"who": 3}}, "invalid_request", None, id="a wrong input"),
+        pytest.param({"workflow": "greet"}, "invalid_request", "inputs", id="an input is missing"),
+        pytest.param({"workflow": "greet", "inputs": {"who": 3}}, "invalid_request", "inputs", id="a wrong input"),
         pytest.param({"workflow": 3}, "invalid_field", "workflow", id="a wrong type"),
         pytest.param({}, "invalid_field", "workflow", id="nothing"),
         pytest.param(

@@ -102,6 +102,8 @@ def test_an_unacknowledged_delivery_goes_back(serve):
         pytest.param("{", "invalid_json", id="no JSON"),
         pytest.param("[" * 100_000, "invalid_json", id="deep JSON"),
         pytest.param("[]", "invalid_message", id="no object"),
+        pytest.param(b"\xff\xfe", "invalid_message", id="bytes"),
+        pytest.param('{"n": 1e999, "type": "fly"}', "unknown_type", id="a number that JSON has not"),
         pytest.param('{"n": 1, "type": "fly"}', "unknown_type", id="no such verb"),
         pytest.param('{"n": 1, "type": "subscribe"}', "invalid_field", id="of nothing"),
         pytest.param('{"n": 1, "type": "subscribe", "run": "never"}', "run_not_found", id="of what never was"),
@@ -113,7 +115,7 @@ def test_a_wrong_message_is_answered(shared, text, code):
     """With an error, and the socket stays open."""
     with dial(shared) as connection:
         connection.send(text)
-        assert json.loads(connection.recv(PATIENCE))["error"]["code"] == code
+        assert json.loads(connection.recv(PATIENCE), parse_constant=pytest.fail)["error"]["code"] == code
         connection.send('{"n": 2, "type": "fly"}')
         assert json.loads(connection.recv(PATIENCE))["of"] == 2
 

@@ -7,13 +7,14 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
 from troth import __version__
-from troth.server.access.gate import Gate
+from troth.server.access.gate import AccessGate
 from troth.server.context import ServerContext
 from troth.server.errors import ApiError, ErrorBody, as_api_error, body_of
+from troth.server.json_response import JSONResponse
 from troth.server.openapi.document import document
 from troth.server.pages.frame.failure import failure_page
 from troth.server.pages.site import add_pages
@@ -59,6 +60,7 @@ def build_app(context: ServerContext) -> FastAPI:
         openapi_url="/v1/openapi.json",
         lifespan=lifespan,
         redirect_slashes=False,
+        default_response_class=JSONResponse,
     )
     for router in routers():
         app.include_router(router, prefix="/v1", responses=_ERRORS)
@@ -69,7 +71,7 @@ def build_app(context: ServerContext) -> FastAPI:
     app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(Exception, _failed)
     app.add_middleware(Traced)
-    app.add_middleware(Gate, context=context)
+    app.add_middleware(AccessGate, context=context)
     app.openapi = partial(document, app)  # type: ignore[method-assign]  # as FastAPI wants it extended
     return app
 

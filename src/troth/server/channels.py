@@ -1,7 +1,7 @@
 """Bind a request's turn to the channel that the request came by. What the channel can do is not a parameter.
 
 HTTP answers and is gone: what comes later is stored. A stream and a socket push as long as they are open; what comes
-after that is stored. Results that were pushed and not acknowledged when the last reader leaves are owed again.
+after that is stored. Results that were pushed and not acknowledged when the last reader leaves are pending again.
 """
 
 import asyncio

@@ -105,8 +105,8 @@ class ServerContext:
             name = linked.spec.name
             if name in self.workflows:
                 raise MisuseError(
-                    f"Two workflows are called {name!r}. The server was not started: nobody could say which one is "
-                    "meant.\nGive one of them another name."
+                    f"Two workflows are called {name!r}, so the name is ambiguous. The server was not started.\n"
+                    "Give one of them another name."
                 )
             self.workflows[name] = linked
             if isinstance(source, Saga):

@@ -4,12 +4,15 @@ FastAPI builds the document and the validation from the endpoint's signature. At
 anew, one by one, which costs more than the work of many a route. Those that we wrote are a few reads of headers: a
 route whose endpoint asks for nothing else is called directly. Any other is left to FastAPI, and so is a request whose
 body is not plainly JSON.
+
+Whoever answers it, a parameter of the query that the route does not have is refused: it may promise something.
 """
 
 import inspect
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Annotated, Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+from urllib.parse import parse_qsl
 
 from fastapi.exceptions import RequestValidationError
 from fastapi.params import Depends, Path
@@ -18,7 +21,10 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
+
+from troth.server.errors import ApiError
+from troth.server.half_letters import refuse_half_letters
 
 __all__ = ["DirectRoute", "resolved_by"]
 
@@ -55,11 +61,17 @@ class DirectRoute(APIRoute):
         super().__init__(path, endpoint, **options)
         self.plan = _plan(endpoint, self.dependencies)
         """None where FastAPI has to resolve what the endpoint asks for."""
+        self.query = frozenset(_queries(self.dependant))
+        """The names of the parameters that may stand in the query."""
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        plan = self.plan
-        if plan is None or scope["method"] not in (self.methods or ()) or (plan.body and not _is_json(scope)):
+        plan, is_ours = self.plan, scope["method"] in (self.methods or ())
+        if is_ours and scope["query_string"]:
+            self._check_query(scope["query_string"])
+        if plan is None or not is_ours or (plan.body and not _is_json(scope)):
+            if is_ours and self.body_field is not None:
+                receive = await _looked_at(Request(scope, receive), receive)
             await super().handle(scope, receive, send)
             return
         request = Request(scope, receive, send)
@@ -73,6 +85,48 @@ class DirectRoute(APIRoute):
             arguments[name] = await resolver(request)
         response = await self.endpoint(**arguments)
         await response(scope, receive, send)
+
+    def _check_query(self, query: bytes) -> None:
+        for name, _ in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
+            if name not in self.query:
+                names = ", ".join(f"`{name}`" for name in sorted(self.query))
+                raise ApiError(
+                    400,
+                    "unknown_parameter",
+                    f"The parameter `{name[:100]}` is not known here, so nothing was done.",
+                    param=name[:100],
+                    advice=f"The query of this route may have {names}." if names else "This route takes no query.",
+                )
+
+
+def _queries(dependant: Any) -> Iterator[str]:
+    """The names of the parameters of the query that an endpoint and its dependencies ask for."""
+    yield from (field.alias for field in dependant.query_params)
+    for inner in dependant.dependencies:
+        yield from _queries(inner)
+
+
+async def _looked_at(request: Request, receive: Receive) -> Receive:
+    """The same body once more, for FastAPI to read, if it is JSON that can be kept."""
+    body = await request.body()
+    if body and not _is_json(request.scope):
+        kind = request.headers.get("content-type")
+        raise ApiError(
+            400,
+            "not_json",
+            "The body came without a `Content-Type`."
+            if kind is None
+            else f"The body came as `{kind[:100]}`, not JSON.",
+            param="Content-Type",
+            advice="Send JSON, with the header `Content-Type: application/json`.",
+        )
+    refuse_half_letters(body)
+    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def again() -> Message:
+        return messages.pop() if messages else await receive()
+
+    return again
 
 
 def _plan(endpoint: Callable[..., Any], dependencies: "list[Depends]") -> _Plan | None:
@@ -105,7 +159,8 @@ def _plan(endpoint: Callable[..., Any], dependencies: "list[Depends]") -> _Plan 
 
 def _is_json(scope: Scope) -> bool:
     kinds = [value for name, value in scope["headers"] if name == b"content-type"]
-    return len(kinds) == 1 and kinds[0].partition(b";")[0].strip().lower() == _JSON
+    kind = kinds[0].partition(b";")[0].strip().lower() if len(kinds) == 1 else b""
+    return kind == _JSON or (kind.startswith(b"application/") and kind.endswith(b"+json"))
 
 
 def _path_values(plan: _Plan, scope: Scope) -> dict[str, Any]:
@@ -123,6 +178,7 @@ def _validated(model: type[BaseModel], body: bytes) -> BaseModel:
     if not body:
         missing = {"type": "missing", "loc": ("body",), "msg": "Field required", "input": None}
         raise RequestValidationError([missing])
+    refuse_half_letters(body)
     try:
         data = json.loads(body)
     except json.JSONDecodeError as wrong:

@@ -33,6 +33,7 @@ from troth.runtime.sessions.errors import (
     UnknownSessionError,
 )
 from troth.runtime.store import ReadOnlyStoreError, StoreBusyError, StoreError
+from troth.runtime.workflows.execute.failures import WrongInputsError
 from troth.server.webhooks.errors import TakenError, UnknownWebhookError, WebhookRefusedError
 
 __all__ = ["ApiError", "ErrorBody", "ErrorDetails", "as_api_error", "body_of", "not_found"]
@@ -146,14 +147,22 @@ _KNOWN: tuple[tuple[type[Exception], int, str], ...] = (
 )
 
 
+def _parted(text: str) -> tuple[str, str]:
+    """What happened, with the list that may follow it in indented lines, and what to do."""
+    first, *rest = text.split("\n")
+    count = next((number for number, line in enumerate(rest) if not line.startswith("  ")), len(rest))
+    return " ".join([first, *(line.strip() for line in rest[:count])]), "\n".join(rest[count:])
+
+
 def as_api_error(problem: BaseException, request_id: str | None = None) -> ApiError:
     """What is told of an exception. A fault of ours is written to the log, and told by its id alone."""
     if isinstance(problem, ApiError):
         return problem
     for kind, status, code in _KNOWN:
         if isinstance(problem, kind) and (status < 500 or status == 501):
-            message, _, advice = str(problem).partition("\n")
-            return ApiError(status, code, message, advice=advice or None)
+            message, advice = _parted(str(problem))
+            param = "inputs" if isinstance(problem, WrongInputsError) else None
+            return ApiError(status, code, message, param=param, advice=advice or None)
         if isinstance(problem, kind) and status == 503:
             return ApiError(503, code, "The server cannot do this just now.", advice="Try again after a moment.")
     log.error("Request %s failed.", request_id, exc_info=problem)
@@ -161,6 +170,6 @@ def as_api_error(problem: BaseException, request_id: str | None = None) -> ApiEr
     return ApiError(
         500,
         code,
-        f"The server failed at this request. Its log tells more under the id {request_id!r}.",
-        advice="Try again; if it fails again, give the id to whoever runs the server.",
+        f"The server failed at this request. Its log has the details under the id {request_id!r}.",
+        advice="Try again; if it fails again, give the id to the operator of the server.",
     )

@@ -6,7 +6,9 @@ Its answer is kept: the same request is answered in the same way, another body u
 and a repetition while the first one is at work with 409.
 
 OpenAI's client repeats a request without such a key, and only counts (`x-stainless-retry-count`). A repetition is
-joined with the request that it repeats: same owner, same route, same body. It waits for that one's answer.
+joined with the request that it repeats: same owner, same route, same body. It waits for that one's answer. Its first
+attempt may never have come here, while somebody asked the same an hour ago: a request that is older than the attempts
+can be is not the one that is repeated. The client says how long it waits for an answer (`x-stainless-read-timeout`).
 """
 
 import asyncio
@@ -36,6 +38,8 @@ REQUEST_FREE = commit_point("server.request.free", "that nobody works at a reque
 
 _JOIN = 0.1  # seconds between two looks at the request that a repetition has joined
 _LONGEST_KEY = 255
+_READ_TIMEOUT = 600.0  # seconds for which OpenAI's client waits for an answer where it does not say so
+_PAUSE = 120.0  # seconds between two of its attempts: it believes a `Retry-After` up to this, and else waits 8 at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +71,22 @@ Work = Callable[[Seed], Awaitable[Response]]
 class Once:
     """For a creating route: `return await once(work)`. Done again with its seed, `work` has to be harmless."""
 
-    def __init__(self, context: ServerContext, caller: Caller, key: str | None, fingerprint: str, retry: int | None):
+    def __init__(
+        self,
+        context: ServerContext,
+        caller: Caller,
+        key: str | None,
+        fingerprint: str,
+        retry: int | None,
+        patience: float = _READ_TIMEOUT,
+    ) -> None:
         self._context = context
         self._store = context.store
         self._owner = caller.owner
         self._fingerprint = fingerprint
         self._retry = retry
+        self._oldest = 0.0 if retry is None else (patience + _PAUSE) * retry
+        """How long ago, in seconds, the first attempt can have come that this one repeats."""
         self._is_joined = key is None and retry is not None
         self._key = f"body:{fingerprint}" if self._is_joined else None if key is None else f"key:{key}"
 
@@ -123,7 +137,9 @@ class Once:
         assert self._key is not None
         now = self._store.clock()
         row = tx.server.request(self._owner, self._key)
-        is_first_of_client = self._is_joined and not self._retry
+        is_first_of_client = self._is_joined and (
+            not self._retry or row is None or now - row.created_at >= self._oldest
+        )
         if row is not None and not is_first_of_client:
             is_free = row.holder is None or not tx.server.is_alive(row.holder, now)
             if row.answer is not None or row.fingerprint != self._fingerprint or not is_free:
@@ -187,7 +203,7 @@ async def _once(request: Request) -> Once:
     if key is not None and len(key) > _LONGEST_KEY:
         message = f"The `Idempotency-Key` has more than {_LONGEST_KEY} characters."
         raise ApiError(400, "invalid_field", message, param="idempotency-key")
-    return await once_of(request, key, headers.get("x-stainless-retry-count"))
+    return await once_of(request, key, headers.get("x-stainless-retry-count"), headers.get("x-stainless-read-timeout"))
 
 
 @resolved_by(_once)
@@ -197,15 +213,29 @@ async def once_of(
         str | None, Header(description="makes a repetition of this request harmless", max_length=_LONGEST_KEY)
     ] = None,
     x_stainless_retry_count: Annotated[str | None, Header(include_in_schema=False)] = None,
+    x_stainless_read_timeout: Annotated[str | None, Header(include_in_schema=False)] = None,
 ) -> Once:
     """What a creating route does its work through."""
     if idempotency_key is not None and not idempotency_key.strip():
         raise ApiError(400, "invalid_idempotency_key", "The `Idempotency-Key` is empty.", param="Idempotency-Key")
-    words = f"{request.method} {request.scope['path']}?{request.scope['query_string'].decode('latin-1')}\n".encode()
-    fingerprint = hashlib.sha256(words + await request.body()).hexdigest()
     count = x_stainless_retry_count or ""
     retry = int(count) if count.isascii() and count.isdigit() and len(count) < 9 else None
-    return Once(context_of(request), caller_of(request), idempotency_key, fingerprint, retry)
+    fingerprint = ""  # nobody asks for it where nothing can be repeated
+    if idempotency_key is not None or retry is not None:
+        scope = request.scope
+        words = f"{request.method} {scope['path']}?{scope['query_string'].decode('latin-1')}\n".encode()
+        fingerprint = hashlib.sha256(words + await request.body()).hexdigest()
+    patience = _seconds(x_stainless_read_timeout)
+    return Once(context_of(request), caller_of(request), idempotency_key, fingerprint, retry, patience)
+
+
+def _seconds(word: str | None) -> float:
+    """How long a client says it waits for an answer: 10 minutes where it says nothing that can be believed."""
+    try:
+        seconds = float(word or _READ_TIMEOUT)
+    except ValueError:
+        return _READ_TIMEOUT
+    return seconds if 0 < seconds <= 86_400 else _READ_TIMEOUT
 
 
 OnceDep = Annotated[Once, Depends(once_of)]

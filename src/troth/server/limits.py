@@ -26,7 +26,7 @@ class Limits:
     idle_time: float = 30.0
     """For which a connection without a request is kept."""
     write_time: float = 30.0
-    """For which a reader of a stream may take nothing at all, until its connection is closed."""
+    """For which a reader of a stream or of a large answer may take nothing at all, until its connection is closed."""
     keep_alive: float = 15.0
     """After which a quiet stream sends a comment."""
     lag: int = 5000
@@ -39,7 +39,7 @@ class Limits:
     """For which the answer to a request with an `Idempotency-Key` is kept."""
 
     keep: float | None = None
-    """For which what was said in a talk is kept after its last entry; for ever without it."""
+    """For which what was said in a talk is kept after its last entry; forever without it."""
 
     def __post_init__(self) -> None:
         """Refuse limits that would let nothing through."""

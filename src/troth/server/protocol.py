@@ -1,6 +1,11 @@
-"""Hold connections to limits of time that uvicorn does not have: for the head of a request, and before it."""
+"""Hold connections to limits of time that uvicorn does not have: for the head of a request, before it, and for reading.
+
+A client that reads nothing would keep its answer in the memory of the server for as long as it likes.
+"""
 
 import asyncio
+import socket
+import struct
 from typing import Any, ClassVar
 
 import h11
@@ -11,17 +16,20 @@ from troth.server.limits import Limits
 __all__ = ["limited"]
 
 _TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+_DROP = struct.pack("ii", 1, 0)
 _LAST = 1.0  # seconds for which a client that was too slow may still take the answer
 
 
 class _LimitedProtocol(H11Protocol):
-    """HTTP/1.1 whose clients have to send the head of a request in time."""
+    """HTTP/1.1 whose clients have to send the head of a request in time, and to read what they are sent."""
 
     limits: ClassVar[Limits]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._deadline: asyncio.TimerHandle | None = None
+        self._reading: asyncio.TimerHandle | None = None
+        """The moment at which a client that had much to read must have read some of it."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for the first request."""
@@ -40,7 +48,45 @@ class _LimitedProtocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait for nothing any more."""
         self._forget()
+        self._forget_reading()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """Much waits to be read: some of it has to be in time."""
+        super().pause_writing()
+        self._await_reading()
+
+    def resume_writing(self) -> None:
+        """It reads."""
+        self._forget_reading()
+        super().resume_writing()
+
+    def timeout_keep_alive_handler(self) -> None:
+        """The connection is not needed any more. What was not read is not kept for ever."""
+        super().timeout_keep_alive_handler()
+        if self._reading is None:
+            self._await_reading()
+
+    def _await_reading(self) -> None:
+        self._forget_reading()
+        unread = self.transport.get_write_buffer_size()
+        if unread:
+            self._reading = self.loop.call_later(self.limits.write_time, self._look_at_reading, unread)
+
+    def _look_at_reading(self, unread: int) -> None:
+        self._reading = None
+        if self.transport.get_write_buffer_size() < unread:
+            self._await_reading()
+        else:
+            connection = self.transport.get_extra_info("socket")
+            if connection is not None:  # else the system would keep what it has taken, and wait in its turn
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _DROP)
+            self.transport.abort()
+
+    def _forget_reading(self) -> None:
+        if self._reading is not None:
+            self._reading.cancel()
+            self._reading = None
 
     def _wait(self, seconds: float, *, is_silent: bool = True) -> None:
         self._forget()

@@ -25,7 +25,7 @@ __all__ = ["Turns"]
 
 log = logging.getLogger("troth.server")
 
-TURN_BEGIN = commit_point("server.turn.begin", "that a turn is owed, before its message is written")
+TURN_BEGIN = commit_point("server.turn.begin", "that a turn is to run, before its message is written")
 TURN_END = commit_point("server.turn.end", "that a turn is over")
 
 _KEPT = 512  # handles of conversations

@@ -125,6 +125,7 @@ REFUSED = [
         "unsupported_parameter",
         "messages[0].role",
     ),
+    ({"messages": [{"role": ["user"], "content": "x"}]}, "unsupported_parameter", "messages[0].role"),
     ({"messages": [{"role": "user", "content": "x", "name": "ann"}]}, "unsupported_parameter", "messages[0].name"),
     (
         {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]},

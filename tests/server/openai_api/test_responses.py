@@ -238,6 +238,16 @@ def test_cancel_can_be_repeated(shared, client):
     assert follow_up.output_text == "on"
 
 
+def test_cancelled_at_another_server(start):
+    """Two servers on one store: whoever follows the response at the one that answers it learns of its end."""
+    first, second = start(), start()
+    with client_of(first) as here, client_of(second) as there:
+        stream = here.responses.create(model="waiter", input="never", background=True, stream=True)
+        created = next(stream)
+        assert there.responses.cancel(created.response.id).status == "cancelled"
+        assert list(stream)[-1].response.status == "cancelled"
+
+
 def test_only_background_can_be_cancelled(client):
     """As OpenAI has it; another verb stops a conversation."""
     response = client.responses.create(model="parrot", input="x")
@@ -271,6 +281,7 @@ REFUSED = [
         "unsupported_parameter",
         "input[0].type",
     ),
+    ({"input": [{"role": {}, "content": "x"}]}, "unsupported_parameter", "input[0].role"),
     (
         {"input": [{"role": "user", "content": [{"type": "input_image"}]}]},
         "unsupported_parameter",

@@ -18,7 +18,8 @@ FLAGS = (
     "--disable-sync",
 )
 AXE = Path(__file__).with_name("axe") / "axe-4.14.0.min.js"
-PATIENCE = 30_000
+PATIENCE = 120_000
+"""Milliseconds. A page that shows what is waited for goes on at once: this is for a machine that is busy."""
 
 
 def needs_browser():

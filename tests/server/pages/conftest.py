@@ -21,6 +21,7 @@ def shop(tmp_path_factory):
             "running": shop.start("gated"),
             "session": add_session(shop),
             "conversation": add_talk(shop),
+            "calls": add_talk(shop, agent="desk"),
             "promise": "parcel-1",
             "job": "pack-1",
         }

@@ -65,6 +65,10 @@ def hostile(text):
 
 def echo(text):
     return {"said": text}
+
+
+def line(letters):
+    return "y" * letters
 """
 
 FLOWS = {
@@ -170,6 +174,16 @@ steps:
   - {id: say, function: 'steps:echo', inputs: {text: inputs.text}}
   - {id: fall, function: 'steps:hostile', inputs: {text: inputs.text}}
 """,
+    "megabytes": """
+troth: 1
+name: megabytes
+on_error: stop
+inputs: {letters: integer}
+steps:
+  - {id: make, function: 'steps:line', inputs: {letters: inputs.letters}}
+  - {id: say, function: 'steps:echo', inputs: {text: steps.make}}
+  - {id: fall, function: 'steps:hostile', inputs: {text: steps.make}}
+""",
     "many": """
 troth: 1
 name: many
@@ -188,7 +202,7 @@ import asyncio
 from pathlib import Path
 
 from troth.runtime import Action, Capability, Channel, Receipt, Runtime, bind
-from troth.runtime.agents import Agent
+from troth.runtime.agents import Agent, Budget, Message, Reply, ToolCall, ToolCallingAgent, Usage
 from troth.runtime.promises.attempt import RetryPolicy
 from troth.server import Server
 
@@ -202,6 +216,9 @@ class Clerk(Agent):
     async def astep(self, conversation):
         last = conversation.messages()[-1]
         if last.role == "assistant":
+            return
+        if last.text.startswith("say letters "):
+            await conversation.asay("w" * int(last.text.split()[-1]))
             return
         for word in last.text.split():
             conversation.token(word + " ")
@@ -218,6 +235,27 @@ def lift(weight):
 
 def sell():
     raise AssertionError("nobody here may sell anything")
+
+
+class Scales:
+    """A model that asks two tools at once, one of which fails, and then says what it has found out."""
+
+    def reply(self, request):
+        if request.messages[-1].role == "user":
+            asks = (ToolCall("c1", "weigh", '{"parcel": "A7"}'), ToolCall("c2", "price", '{"parcel": "A7"}'))
+            return Reply(Message("assistant", "I look at the scales.", asks), Usage(120, 30, 0.002))
+        words = "Parcel A7 weighs 198 kg. What it costs I could not find out."
+        return Reply(Message("assistant", words), Usage(180, 25, 0.003))
+
+
+def weigh(parcel: str) -> str:
+    """Weigh a parcel."""
+    return "198 kg"
+
+
+def price(parcel: str) -> str:
+    """The price of a parcel."""
+    raise ConnectionError("the price list does not answer")
 
 
 class Pager(Channel):
@@ -249,7 +287,9 @@ def make():
 def server(**options):
     make()
     flows = sorted(HERE.glob("*.yaml"))
-    return Server(runtime, agents={"clerk": Clerk()}, workflows=flows, **options)
+    budget = Budget(turns=20, tokens=1000, seconds=365 * 86_400.0)
+    desk = ToolCallingAgent(Scales(), [weigh, price], system="You weigh parcels.", budget=budget)
+    return Server(runtime, agents={"clerk": Clerk(), "desk": desk}, workflows=flows, **options)
 
 
 def open_server():
@@ -349,7 +389,12 @@ class Shop:
             command, cwd=self.folder, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
         with self.served.client() as client:
-            wait_until(lambda: client.get("/runs/killed-1").status_code == 200, "the run of another process")
+
+            def is_at_work():
+                steps = client.get("/runs/killed-1").json().get("steps", ())
+                return any(step["state"] == "running" for step in steps)
+
+            wait_until(is_at_work, "the run of another process, in the middle of its step")
         return process
 
     def interrupted(self):
@@ -373,9 +418,9 @@ def add_session(shop):
     return session
 
 
-def add_talk(shop, text="What does parcel A7 weigh?"):
+def add_talk(shop, text="What does parcel A7 weigh?", agent="clerk"):
     """A conversation with an answer in it."""
-    talk = shop.post("/conversations", agent="clerk")["id"]
+    talk = shop.post("/conversations", agent=agent)["id"]
     shop.post(f"/conversations/{talk}/messages", text=text, run=True)
     wait_until(lambda: shop.get(f"/conversations/{talk}")["status"] == "finished", "the answer")
     return talk

@@ -1,7 +1,10 @@
 """Who gets in, who may press what, and what other sites can do: nothing."""
 
 import contextlib
+import html
 import re
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import httpx
 import pytest
@@ -10,6 +13,8 @@ from tests.server.service import Served, wait_until
 
 from troth.runtime import Runtime
 from troth.server import Keys
+from troth.server.access.scopes import LOCAL
+from troth.server.access.sign_ins import Visitor
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
@@ -38,7 +43,7 @@ def keyed(tmp_path_factory):
 @contextlib.contextmanager
 def visit(shop, key=None, **headers):
     """A browser's worth of a client, signed in with a key."""
-    with httpx.Client(base_url=shop.url, headers=headers, trust_env=False, timeout=60) as client:
+    with httpx.Client(base_url=shop.url, headers=headers, trust_env=False, timeout=120) as client:
         if key:
             answer = client.post("/sign-in", data={"key": shop.keys[key]})
             assert answer.status_code == 303, answer.text
@@ -83,6 +88,29 @@ def test_the_cookie_is_kept_from_others_and_ends(keyed):
         wait_until(lambda: client.get("/").status_code == 401, "the end of a revoked key")
 
 
+def test_signing_in_leads_to_what_was_asked_for(keyed):
+    """A link that somebody was sent still leads there; a wrong key loses it as little."""
+    for path in (f"/runs/{keyed.failed}", "/runs?state=failed&since=24h", "/sessions/a%2Fb"):
+        with visit(keyed) as client:
+            place = html.unescape(re.search(r'name="to" value="([^"]+)"', client.get(path).text)[1])
+            again = client.post("/sign-in", data={"key": "troth_nonsense", "to": place})
+            assert html.unescape(re.search(r'name="to" value="([^"]+)"', again.text)[1]) == place
+            answer = client.post("/sign-in", data={"key": keyed.keys["owner"], "to": place})
+            assert answer.headers["location"] == f".{path}"
+    for place in (
+        "//evil.example/",
+        "https://evil.example",
+        "../../elsewhere",
+        "\\\\evil.example",
+        "a\r\nSet-Cookie: x",
+    ):
+        with visit(keyed) as client:
+            answer = client.post("/sign-in", data={"key": keyed.keys["owner"], "to": place})
+            assert httpx.URL(f"{keyed.url}/sign-in").join(answer.headers["location"]).host == "127.0.0.1"
+            assert ".." not in answer.headers["location"]
+            assert "x" not in answer.cookies
+
+
 def test_a_link_signs_in_once(keyed):
     """`troth serve` prints it; the second time it opens nothing."""
     line = keyed.served.process.stdout.readline()
@@ -106,10 +134,20 @@ def test_a_stranger_sees_nothing_of_others(keyed):
             assert keyed.failed not in page.text
 
 
+def test_what_was_said_is_found_by_its_owner_alone(keyed):
+    """Each key of the owner finds it, by words in any order; a stranger's does not."""
+    talk = keyed.post("/conversations", agent="clerk")["id"]
+    keyed.post(f"/conversations/{talk}/messages", text="a whale in a parcel")
+    for key, is_found in (("admin", True), ("owner", True), ("reader", True), ("stranger", False)):
+        with visit(keyed, key) as client:
+            page = client.get("/search?text=parcel+WHALE")
+            assert (f"conversations/{talk}" in page.text) is is_found, key
+
+
 def test_a_button_is_there_for_whoever_may_press_it(keyed):
     """A key that may only read sees no button, and is refused where it sends the form anyway."""
     with visit(keyed, "owner") as client:
-        assert "Go on" in client.get(f"/runs/{keyed.failed}").text
+        assert "Resume" in client.get(f"/runs/{keyed.failed}").text
     with visit(keyed, "reader") as client:
         page = client.get(f"/runs/{keyed.failed}")
         assert "parcel too heavy" in page.text
@@ -190,3 +228,89 @@ def test_a_browser_is_opened_where_that_is_asked_for(tmp_path):
         assert (tmp_path / "opened").read_text().strip() == line.split()[-1] == f"{served.url}/"
     finally:
         served.close()
+
+
+def test_a_token_ends():
+    """A page that was open for longer than a sign-in lasts presses nothing; neither does one from the future."""
+    visitor = Visitor(LOCAL, "a secret")
+    now = 1_800_000_000.0
+    assert visitor.is_token(visitor.token(now), now + 11 * 3600)
+    assert not visitor.is_token(visitor.token(now), now + 13 * 3600)
+    assert not visitor.is_token(visitor.token(now + 3600), now)
+    assert not Visitor(LOCAL, "another").is_token(visitor.token(now), now)
+
+
+def test_what_takes_another_scope_is_not_shown_and_refused(keyed):
+    """`act` neither kills nor talks: no such button, and no such form."""
+    with keyed.served.client(keyed.keys["admin"]) as client:
+        session = client.post("/sessions", json={}).json()["id"]
+        client.post(f"/sessions/{session}/members", json={"agent": "mover", "score": 0.9, "actions": ["lift"]})
+        client.post(f"/sessions/{session}/activate", json={})
+        talk = client.post("/conversations", json={"agent": "clerk"}).json()["id"]
+    with Runtime(keyed.folder / "shop.db", in_process=False) as runtime:
+        keyed.keys["actor"] = Keys(runtime.store).create("boss", ["read", "act"]).secret
+        keyed.keys["all"] = Keys(runtime.store).create("boss", ["read", "act", "run", "kill"]).secret
+    for path, button, form, scope in (
+        (f"/sessions/{session}", "Kill mover", {"do": "kill", "agent": "mover", "reason": "why not"}, "kill"),
+        (f"/conversations/{talk}", "Send", {"do": "send", "text": "hello"}, "run"),
+    ):
+        with visit(keyed, "actor") as client:
+            page = client.get(path)
+            assert page.status_code == 200
+            assert button not in page.text
+            answer = client.post(path, data={"token": token_in(page), **form})
+            assert answer.status_code == 403
+            assert f"`{scope}`" in answer.text
+        with visit(keyed, "all") as client:
+            assert button in client.get(path).text
+
+
+EVIL = """<!doctype html><title>evil</title>
+<iframe name="framed" src="{url}/runs/{run}" width="900" height="600"></iframe>
+<iframe name="target"></iframe>
+<form method="post" action="{url}/runs/{run}" target="target"><input name="do" value="fork"><button>win</button></form>"""
+
+
+@pytest.fixture
+def evil(shop):
+    """A page of another site: a server of its own, under another name."""
+
+    class Pages(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(EVIL.format(url=shop.url, run=shop.things["failed"]).encode())
+
+        def log_message(self, *_):
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Pages)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://localhost:{server.server_port}/"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.mark.xdist_group("browser")
+def test_a_page_of_another_site_can_frame_nothing_and_press_nothing(shop, evil, browser):
+    """In a real browser: what is framed stays empty, and a form that is sent from there is refused."""
+    run = shop.things["failed"]
+    count = len(shop.get("/runs?limit=100")["data"])
+    context = browser.new_context()
+    try:
+        page = context.new_page()
+        with page.expect_response(f"{shop.url}/runs/{run}") as framing:
+            page.goto(evil)
+        assert framing.value.headers["x-frame-options"] == "DENY"
+        with page.expect_response(lambda answer: answer.request.method == "POST") as pressing:
+            page.get_by_role("button", name="win").click()
+        assert pressing.value.status == 403
+        for frame in page.frames[1:]:
+            assert "parcel too heavy" not in frame.content()
+            assert "Troth" not in frame.content()
+    finally:
+        context.close()
+    assert len(shop.get("/runs?limit=100")["data"]) == count

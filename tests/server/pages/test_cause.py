@@ -1,7 +1,10 @@
 """The cause above the fold: for every kind of failure, the step, the message and the user's line are on the first screen."""
 
 import pytest
-from tests.server.pages.scene import Shop
+from tests.server.pages.scene import Shop, add_session, add_talk
+from tests.server.service import wait_until
+
+from troth.runtime import Runtime
 
 pytestmark = pytest.mark.xdist_group("browser")
 
@@ -80,6 +83,19 @@ def test_a_no_and_silence_are_on_the_first_screen(denied, tab, screen):
 
 
 @pytest.mark.parametrize("screen", SCREENS, ids=["1280 x 720", "360 x 640"])
+def test_what_to_do_next_is_on_the_first_screen(shop, failures, tab, screen):
+    """The button that goes on; what came of a run that is completed; why a result did not arrive."""
+    view = tab(viewport={"width": screen[0], "height": screen[1]})
+    page = view.open(f"runs/{failures['failed after attempts']}")
+    check_on_screen(page, screen, "failed", "Resume", within=".go-on")
+    page = view.open(f"runs/{shop.things['completed']}")
+    check_on_screen(page, screen, "completed", "TR-001", within=".result")
+    page = view.open(f"promises/{shop.things['promise']}")
+    check_on_screen(page, screen, "dead", "the pager is switched off", within=".panel.failed")
+    check_on_screen(page, screen, "dead", "Replay", within=".panel.failed")
+
+
+@pytest.mark.parametrize("screen", SCREENS, ids=["1280 x 720", "360 x 640"])
 def test_what_stopped_without_a_failed_step(tmp_path_factory, tab, screen):
     """A run whose process was killed, one that was cancelled, one of which nothing can be read: each says so at once."""
     shop = Shop(tmp_path_factory.mktemp("stopped"))
@@ -94,11 +110,17 @@ def test_what_stopped_without_a_failed_step(tmp_path_factory, tab, screen):
         for run, words in ((killed, "interrupted"), (cancelled, "cancelled")):
             page = view.open(f"runs/{run}")
             page.locator(".title .state", has_text=words).wait_for()
+            causes = {
+                "interrupted": ("interrupted at gate", "The process that carried it out is gone"),
+                "cancelled": ("cancelled at gate", "It was asked to end before it was over"),
+            }
+            for cause in causes[words]:
+                check_on_screen(page, screen, words, cause)
             box = page.locator(".go-on .command").first.bounding_box()
             assert box["y"] + box["height"] <= screen[1], (words, box)
         page = view.open(f"runs/{damaged}")
         page.locator(".title .state", has_text="damaged").wait_for()
-        for words in ("the run is damaged", "it is no JSON any more"):
+        for words in ("the run is damaged", "it is not JSON any more"):
             check_on_screen(page, screen, "damaged", words)
         assert shop.get(f"/runs/{damaged}")["state"] == "damaged"
         with shop.served.client() as client:
@@ -108,5 +130,58 @@ def test_what_stopped_without_a_failed_step(tmp_path_factory, tab, screen):
         ] * 2
         assert {"cancelled", "damaged"} == {run["state"] for run in shop.get("/runs")["data"]}, "one hides the others"
         assert "running" not in view.open(f"runs/{killed}").locator(".title").inner_text()
+    finally:
+        shop.close()
+
+
+@pytest.fixture(scope="module")
+def small_shop(tmp_path_factory):
+    """A shop of its own with one thing of each kind: how much others have put above what is looked at is known."""
+    shop = Shop(tmp_path_factory.mktemp("small"))
+    try:
+        shop.run("asks", until="waiting", order="A7")
+        add_session(shop)
+        add_talk(shop)
+        flow, inputs, *_ = KINDS["inside of another workflow"]
+        shop.things = {"newest": shop.run(flow, **inputs)}
+        yield shop
+    finally:
+        shop.close()
+
+
+@pytest.mark.parametrize("screen", SCREENS, ids=["1280 x 720", "360 x 640"])
+def test_the_newest_of_a_list_is_on_the_first_screen(small_shop, tab, screen):
+    """Neither the counts nor the filter push what one comes for off a phone's screen; one key brings the filter."""
+    view = tab(small_shop.url, viewport={"width": screen[0], "height": screen[1]})
+    newest = small_shop.things["newest"]
+    page = view.open()
+    check_on_screen(page, screen, "now", "did not answer for A7", within=f"#failed #run-{newest}")
+    for path, rows in (("runs", "#runs-rows"), ("conversations", "#talks-rows"), ("sessions", "#sessions-rows")):
+        page = view.open(path)
+        view.wait_live()
+        box = page.locator(f"{rows} .row").first.bounding_box()
+        assert box["y"] + box["height"] <= screen[1] * 0.7, (path, box)
+        page.keyboard.press("/")
+        assert page.evaluate("document.activeElement.form.className") == "filters"
+    page.keyboard.type("nothing is called so")
+    page.keyboard.press("Enter")
+    page.get_by_text("No session is like that").wait_for()
+    view.wait_live()  # its styles have come, too
+    is_narrow = screen[0] < 760
+    assert page.get_by_text("Filter: nothing is called so").is_visible() == is_narrow
+
+
+@pytest.mark.parametrize("screen", SCREENS, ids=["1280 x 720", "360 x 640"])
+def test_a_job_that_failed_says_so_first(tmp_path_factory, tab, screen):
+    """How it ended stands in a box of its own, and what it printed is on the same screen."""
+    folder = tmp_path_factory.mktemp("job")
+    with Runtime(folder / "shop.db", in_process=False) as runtime:
+        runtime.jobs.start(["sh", "-c", "echo no more paper; exit 3"], job_id="print-1")
+        wait_until(lambda: runtime.jobs.get("print-1").is_over, "the end of the job")
+    shop = Shop(folder)
+    try:
+        page = tab(url=shop.url, viewport={"width": screen[0], "height": screen[1]}).open("jobs/print-1")
+        check_on_screen(page, screen, "job", "ended with exit code 3", within=".panel.failed")
+        check_on_screen(page, screen, "job", "no more paper", within="main")
     finally:
         shop.close()

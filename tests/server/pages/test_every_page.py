@@ -2,11 +2,13 @@
 
 import hashlib
 import re
+import subprocess
 from importlib import resources
 from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from tests.server.service import TROTH, wait_until
 
 from troth.server.pages.frame import assets
 
@@ -16,11 +18,18 @@ PAGES = {
     "now": "",
     "runs": "runs",
     "filtered runs": "runs?state=failed&since=24h",
+    "no runs": "runs?workflow=order&state=cancelled",
+    "runs that failed": "runs?failed_since=1",
     "failed run": "runs/{failed}",
+    "completed run": "runs/{completed}",
+    "running run": "runs/{running}",
+    "run that resists": "runs/{rollback incomplete}",
+    "difference": "runs/{failed}?diff={completed}",
     "waiting run": "runs/{waiting}",
     "rolled back run": "runs/{rolled back}",
     "conversations": "conversations",
     "conversation": "conversations/{conversation}",
+    "calls of tools": "conversations/{calls}",
     "sessions": "sessions",
     "session": "sessions/{session}",
     "verified session": "sessions/{session}?verify=1",
@@ -32,6 +41,7 @@ PAGES = {
 LOOKS = {
     "wide": {},
     "narrow and dark": {"viewport": {"width": 360, "height": 640}, "color_scheme": "dark"},
+    "4K": {"viewport": {"width": 3840, "height": 2160}},
 }
 
 
@@ -91,11 +101,17 @@ def test_the_vendored_script_is_what_was_published():
 def test_printing_a_run_gives_a_report(shop, tab):
     """On paper there is the cause and every step, and neither the way around nor a button."""
     page = tab().open(f"runs/{shop.things['failed']}")
-    page.emulate_media(media="print")
+    page.emulate_media(media="print", color_scheme="dark")
+    ink = "getComputedStyle(document.querySelector('#cause .message')).color.match(/\\d+/g).map(Number)"
+    assert max(page.evaluate(ink)) < 100, "dark ink on paper, whatever the screen has"
     assert not page.locator("nav[aria-label=Pages]").is_visible()
-    assert not page.get_by_role("button", name="Go on").is_visible()
+    assert not page.get_by_role("button", name="Resume").is_visible()
     assert page.locator("#cause").get_by_text("parcel too heavy: 198 kg").first.is_visible()
     assert page.locator(".steps tbody tr").count() == 3
+    folded = page.locator(".steps details pre")
+    assert folded.count() >= 5
+    is_visible = "piece => piece.checkVisibility({contentVisibilityAuto: true, visibilityProperty: true})"
+    assert all(folded.nth(number).evaluate(is_visible) for number in range(folded.count()))
 
 
 def test_header_and_content_are_as_wide_on_every_page(shop, tab):
@@ -106,3 +122,35 @@ def test_header_and_content_are_as_wide_on_every_page(shop, tab):
         page = view.open(path)
         edges |= {round(page.locator(where).bounding_box()["x"]) for where in (".brand", "#content")}
     assert len(edges) == 1, edges
+
+
+FILES = {
+    "run": (("runs", "show", "{failed}"), ("ship failed after 3 attempts", "charge done")),
+    "session": (("session", "show", "{session}"), ("it needs ring 1", "member.joined", "▶ active")),
+    "conversation": (("conversations", "show", "{calls}"), ("198 kg", "✓ finished")),
+    "delivery": (("outbox", "show", "{promise}"), ("the pager is switched off", "✗ dead")),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_on_a_phone(shop, tab, name):
+    """What `--html` writes shows all of its words on a narrow screen, and none of them beside it."""
+    command, expected = FILES[name]
+    command = [word.format(**shop.things) for word in command]
+    if name == "delivery":
+        wait_until(lambda: "dead" in _printed(shop, *command), "the delivery to be given up")
+    page = tab(viewport={"width": 360, "height": 640}).page
+    page.set_content(_printed(shop, *command, "--html", "-"))
+    text = page.locator("body").inner_text()
+    assert [words for words in expected if words not in text] == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    hidden = (
+        "[...document.querySelectorAll('.log td')].filter(cell => cell.textContent && !cell.checkVisibility()).length"
+    )
+    assert page.evaluate(hidden) == 0
+
+
+def _printed(shop, *command):
+    """What a command prints about the shop."""
+    command = [TROTH, *command, "--store", "shop.db"]
+    return subprocess.run(command, cwd=shop.folder, capture_output=True, text=True, check=True).stdout

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from tests.server.pages.scene import Shop, begin_saga
+from tests.server.pages.scene import Shop, add_session, add_talk, begin_saga
 from tests.server.service import wait_until
 
 pytestmark = pytest.mark.xdist_group("browser")
@@ -31,9 +31,23 @@ def test_a_run_that_fails_is_found_understood_and_resumed(own, tab):
     assert cause.count("attempt ") == 3
     assert f"troth runs resume {run}" in page.locator(".go-on").inner_text()
     (own.folder / "repaired").write_text("")
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Resume").click()
     page.locator(".title .state.completed").wait_for()
     assert page.locator("#cause").inner_text() == ""
+
+
+def test_what_differs_from_the_last_run_that_was_completed(own, tab):
+    """It worked before, and it does not now: one click shows the two side by side."""
+    completed, failed = own.run("order", order="B1"), own.run("order", order="A7")
+    page = tab(url=own.url).open(f"runs/{failed}")
+    fact = page.locator(".facts div", has_text="last completed")
+    assert completed in fact.inner_text()
+    fact.get_by_role("link", name="compare").click()
+    page.locator("h1", has_text="What differs").wait_for()
+    rows = [" ".join(row.split()) for row in page.locator(".diff tr").all_inner_texts()]
+    assert 'inputs.order "B1" "A7"' in rows
+    page = tab(url=own.url).open(f"runs/{completed}")
+    assert page.get_by_text("last completed").count() == 0
 
 
 def test_a_question_is_answered_on_one_page_and_seen_on_another(own, tab):
@@ -48,7 +62,7 @@ def test_a_question_is_answered_on_one_page_and_seen_on_another(own, tab):
     form = asked.page.locator("form.answer")
     form.locator("input[name=by]").fill("Ada")
     form.locator("input[name=note]").fill("it fits")
-    form.get_by_role("button", name="Yes").click()
+    form.get_by_role("button", name="Approve").click()
     asked.page.locator(".title .state.completed").wait_for()
     page.locator(".title .state.completed").wait_for()
     told = own.get(f"/runs/{run}")
@@ -88,9 +102,13 @@ def test_a_result_waits_for_a_channel_is_replayed_and_arrives(own, tab):
     wait_until(lambda: "dead" in view.open("promises").locator("#content").inner_text(), "the delivery to be given up")
     page.locator("#promises-rows .row-title").first.click()
     page.get_by_text("the pager is switched off").first.wait_for()
+    assert page.locator("ul.attempts").count() == 0, "of one attempt, all is told already"
     (own.folder / "pager-on").write_text("")
-    page.get_by_role("button", name="Send it again").click()
+    page.get_by_role("button", name="Replay").click()
     page.locator(".panel .state.delivered").first.wait_for()
+    attempts = page.locator("ul.attempts li").all_inner_texts()
+    assert "the pager is switched off" in attempts[0]
+    assert "delivered, attempt 1 through pager" in attempts[-1]
     assert (own.folder / "paged.txt").exists()
     assert "page-1" in page.locator("#content").inner_text()
     view.open("promises").locator(".sum", has_text="✓").wait_for()
@@ -107,6 +125,7 @@ def test_a_phone_sleeps_and_misses_nothing(own, tab):
     own.kill()
     page.locator("body.is-away").wait_for()
     assert "no connection since" in page.locator("#liveness").inner_text()
+    assert view.axe() == [], "what may be old is grey, and can still be read"
     (own.folder / "go").write_text("")
     own.come_back()
     view.wait_live()
@@ -202,3 +221,160 @@ def test_an_open_detail_and_a_selection_stay_as_they_are(own, tab):
     page.locator(".title .state.completed").wait_for()
     assert page.locator(".steps details[open]").count() == 1
     assert page.evaluate("document.getSelection().toString()") == run
+
+
+def test_the_same_without_scripts_in_the_dark_on_a_phone(own, tab):
+    """Every page is complete without scripts, and so are its buttons: the failed run is found, resumed and done."""
+    run = own.run("order", order="A7")
+    look = {"viewport": {"width": 360, "height": 640}, "color_scheme": "dark"}
+    page = tab(url=own.url, java_script_enabled=False, **look).open()
+    page.locator("#failed .row-title", has_text="order").click()
+    page.locator("#cause").get_by_text("parcel too heavy: 198 kg").first.wait_for()
+    (own.folder / "repaired").write_text("")
+    page.get_by_role("button", name="Resume").click()
+    own.wait_for(run, "completed")
+    page.reload()
+    page.locator(".title .state.completed").wait_for()
+    page.locator(".result").get_by_text("TR-001").wait_for()
+
+
+def press(page, *keys):
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def tab_to(page, name):
+    """Press Tab until what is called `name` has the focus."""
+    for _ in range(80):
+        page.keyboard.press("Tab")
+        told = "document.activeElement.textContent + (document.activeElement.name || '')"
+        if name in page.evaluate(told):
+            return
+    raise AssertionError(f"Tab never comes to {name!r}")
+
+
+def test_a_question_a_replay_and_a_kill_by_keyboard_alone(own, tab):
+    """Whatever a mouse can do, keys can: answer a question, send a result again, kill an agent."""
+    own.run("asks", until="waiting", order="B1")
+    view = tab(url=own.url)
+    page = view.open()
+    view.wait_live()
+    press(page, "j", "Enter")
+    page.locator("form.answer").wait_for()
+    view.wait_live()
+    page.keyboard.press("a")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("Ada")
+    press(page, "Tab")
+    page.keyboard.type("it fits")
+    press(page, "Tab", "Enter")
+    page.locator(".title .state.completed").wait_for()
+    assert "Ada" in page.locator(".steps").text_content()
+
+    wait_until(lambda: "dead" in view.open("promises").locator("#content").inner_text(), "the delivery to be given up")
+    view.wait_live()
+    page.locator("#promises-rows .row-title", has_text="order").focus()
+    press(page, "Enter")
+    page.get_by_text("the pager is switched off").first.wait_for()
+    (own.folder / "pager-on").write_text("")
+    tab_to(page, "Replay")
+    press(page, "Enter")
+    page.locator(".title .state.delivered").wait_for()
+
+    session = add_session(own)
+    page = view.open(f"sessions/{session}")
+    view.wait_live()
+    tab_to(page, "Kill …")
+    press(page, "Enter", "Tab")
+    page.keyboard.type("it guesses")
+    tab_to(page, "Kill mover")
+    press(page, "Enter")
+    page.get_by_text("mover is terminated").wait_for()
+
+
+def test_send_pause_and_interrupt_by_keyboard_alone(own, tab):
+    """Say something, pause the agent, let it go on, say more, and interrupt it, without a mouse."""
+    talk = own.post("/conversations", agent="clerk")["id"]
+    view = tab(url=own.url)
+    page = view.open(f"conversations/{talk}")
+    view.wait_live()
+    press(page, "a")
+    page.keyboard.type("please wait for me")
+    press(page, "Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Send"
+    press(page, "Enter")
+    page.locator("#typing", has_text="please wait for me").wait_for()
+    view.wait_live()
+    tab_to(page, "Pause")
+    press(page, "Enter")
+    page.get_by_text("The run was asked to pause").wait_for()
+    (own.folder / "go").write_text("")
+    page.get_by_text("You said: please wait for me").wait_for()
+    (own.folder / "go").unlink()
+    page.locator(".title .state.running").wait_for(state="detached")
+    view.wait_live()
+    page.locator("#say").focus()  # as `a` does
+    page.keyboard.type("and wait once more")
+    press(page, "Tab", "Enter")
+    page.locator("#typing", has_text="once more").wait_for()
+    view.wait_live()
+    tab_to(page, "Interrupt")
+    press(page, "Enter")
+    page.get_by_text("The run will stop").wait_for()
+    page.locator(".title .state.interrupted").wait_for()
+
+
+def test_calls_of_tools_stand_with_what_came_of_them(own, tab):
+    """Arguments and answer in one box below the message that asked for them; usage and budget above."""
+    talk = add_talk(own, agent="desk")
+    view = tab(url=own.url)
+    page = view.open(f"conversations/{talk}")
+    calls = page.locator(".said.call")
+    assert calls.count() == 2
+    for place, (words, answer) in enumerate(
+        (("calls weigh", "198 kg"), ("calls price", "the price list does not answer"))
+    ):
+        assert words in calls.nth(place).inner_text()
+        assert answer in calls.nth(place).inner_text()
+    assert "✓ it answered" in calls.nth(0).inner_text()
+    assert "✗ it failed\nConnectionError: the price list does not answer" in calls.nth(1).inner_text()
+    facts = page.locator(".facts").inner_text()
+    assert "355 tokens" in facts
+    assert "355 of 1,000 tokens used" in facts
+    assert re.search(r"\d (ms|s|min|h|d)\b.* of 365 d since its first turn", facts), facts
+    assert page.locator("h1").inner_text() == "desk"
+    page = view.open("conversations?text=desk")
+    assert page.locator("#talks-rows .row-title").all_inner_texts() == ["desk"], "found by the name that is shown"
+
+
+def test_two_sessions_are_followed_at_once(own, tab):
+    """Each open session is told of its own changes, within moments of their commit."""
+    first, second = add_session(own), add_session(own)
+    pages = {session: tab(url=own.url) for session in (first, second)}
+    for session, view in pages.items():
+        view.open(f"sessions/{session}")
+        view.wait_live()
+    for session, view in pages.items():
+        own.post(f"/sessions/{session}/members/mover/kill", reason=f"of {session}")
+        view.page.get_by_text(f"because of {session}").wait_for()
+
+
+def test_what_was_said_is_searched_for_and_found(own, tab):
+    """From a key on any page to the conversation, with the words in view; and the id of what was found is copied."""
+    talk = add_talk(own, "a whale\nin the second line\nof a parcel")
+    view = tab(url=own.url, permissions=["clipboard-read", "clipboard-write"])
+    page = view.open()
+    view.wait_live()
+    press(page, "/")
+    page.wait_for_url("**/search")
+    page.wait_for_load_state("load")
+    page.locator("#text").fill("PARCEL second")
+    press(page, "Enter")
+    page.locator("mark", has_text="second").first.wait_for()
+    page.wait_for_load_state("load")  # keys work as soon as the script is there
+    assert {mark.lower() for mark in page.locator("mark").all_inner_texts()} == {"second", "parcel"}
+    press(page, "j", "y")
+    page.wait_for_function("() => document.querySelector('#liveness').textContent.startsWith('copied')")
+    assert page.evaluate("navigator.clipboard.readText()") == talk
+    press(page, "Enter")
+    page.get_by_text("in the second line").first.wait_for()

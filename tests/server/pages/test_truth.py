@@ -8,9 +8,12 @@ import subprocess
 import httpx
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.server.service import TROTH
+from tests.server.service import TROTH, wait_until
+
+from troth.runtime.workflows.render.markup import visible
 
 ROW = re.compile(r'<tr[^>]*><td class="step[^"]*">(.*?)</td><td class="[^"]*">. ([a-z ]+)</td>', re.DOTALL)
+SLOW = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 PLACE = re.compile(r"<summary>(.*?)</summary>|<span class=\"place\">(.*?)</span>")
 
 
@@ -28,14 +31,14 @@ def told(shop, *command):
     return json.loads(answer.stdout)
 
 
-@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=6, deadline=None, suppress_health_check=SLOW)
 @given(items=st.lists(st.text(max_size=20), max_size=30), flow=st.sampled_from(["many", "order", "resists", "both"]))
 def test_a_page_tells_what_json_tells(shop, items, flow):
     """Every step with its state, in the same order, folded alike; the run's state, its inputs and its commands."""
     order = "A7" if len(items) % 2 else "B1"
     inputs = {"many": {"items": items}, "both": {}}.get(flow, {"order": order})
     run = shop.run(flow, **inputs)
-    with httpx.Client(base_url=shop.url, trust_env=False, timeout=60) as client:
+    with httpx.Client(base_url=shop.url, trust_env=False, timeout=120) as client:
         page = client.get(f"/runs/{run}").text
     report = told(shop, "runs", "show", run)
     shown = dict(steps_on(page))
@@ -50,16 +53,71 @@ def test_a_page_tells_what_json_tells(shop, items, flow):
         assert html.escape(command["command"].removesuffix(" --store shop.db"), quote=False) in page
 
 
+def rows_behind(client, path):
+    """How many rows a list has, over all of its pages."""
+    count = 0
+    while path:
+        page = client.get(path).text
+        count += page.count('class="row"')
+        following = re.search(r'href="\./([^"]+)" rel="next"', page)
+        path = f"/{html.unescape(following[1])}" if following else None
+    return count
+
+
 def test_counts_add_up_with_the_lists_behind_them(shop):
-    """Each number on Now is the length of the list that it leads to."""
-    with httpx.Client(base_url=shop.url, trust_env=False, timeout=60) as client:
-        now = client.get("/").text
-        for state in ("running", "interrupted"):
-            count = int(re.search(rf'href="\./runs\?state={state}"><b>([\d,]+)</b>', now)[1].replace(",", ""))
-            rows = client.get(f"/runs?state={state}").text.count('class="row"')
-            assert count == rows, state
-        people = int(re.search(r'href="#people"><b>([\d,]+)</b>', now)[1])
-        assert people == now.split('id="people-rows"')[1].split("</ol>")[0].count('class="row"')
+    """Each number on Now and above the list of runs is the length of the list that it leads to."""
+    with httpx.Client(base_url=shop.url, trust_env=False, timeout=120) as client:
+        now, runs = client.get("/").text, client.get("/runs").text
+        cards = re.findall(r'href="([^"]+)"><b>([\d,]+)</b> <span>([^<]+)<', now)
+        assert len(cards) == 8
+        for escaped, number, word in cards:
+            address, count = html.unescape(escaped), int(number.replace(",", ""))
+            if address.startswith("#"):
+                section = now.split(f'id="{address[1:]}"')[-1].split("</section>")[0] if count else ""
+                more = re.search(r'<a href="\./([^"]+)">([\d,]+) more', section)
+                assert section.count('class="row"') + (int(more[2].replace(",", "")) if more else 0) == count, word
+                if more:
+                    assert rows_behind(client, f"/{html.unescape(more[1])}") == count, word
+            elif "promises" not in address:
+                assert rows_behind(client, address.removeprefix(".")) == count, word
+            else:
+                owed = client.get("/promises").text.split('id="owed-rows"')[1].split("</ol>")[0]
+                assert owed.count('class="row"') == count, word
+        pills = re.findall(r'href="\./runs\?state=([^"]+)"><span class="state [^"]+">. [a-z ]+ ([\d,]+)<', runs)
+        assert {state for state, _ in pills} >= {"completed", "failed", "rolled+back", "waiting", "running"}
+        for state, count in pills:
+            assert rows_behind(client, f"/runs?state={state}") == int(count.replace(",", "")), state
+
+
+def test_what_became_of_a_promise_is_what_json_tells(shop):
+    """The fate of its result is the state on its page, with the receiver's own words; nothing is called done before."""
+    command = ("outbox", "show", shop.things["promise"])
+    wait_until(lambda: told(shop, *command)["state"] == "dead", "the delivery to be given up")
+    told_of = told(shop, *command)
+    with httpx.Client(base_url=shop.url, trust_env=False, timeout=120) as client:
+        page = client.get(f"/promises/{shop.things['promise']}").text
+    assert re.search(r'<div class="title">.*?class="state ([a-z]+)"', page)[1] == told_of["state"]
+    assert html.escape(told_of["problem"], quote=False) in page
+    assert f"troth outbox replay {told_of['id']}" in page
+
+
+SAID = re.compile(r'<li class="said user" id="said-\d+">.*?<pre>(.*?)</pre></li>', re.DOTALL)
+
+
+@settings(max_examples=8, deadline=None, suppress_health_check=SLOW)
+@given(messages=st.lists(st.text(min_size=1, max_size=60).filter(str.strip), min_size=1, max_size=8))
+def test_a_talk_is_what_json_tells(shop, messages):
+    """Each message, in its order and to the letter; what would not be seen is written out."""
+    talk = shop.post("/conversations", agent="clerk")["id"]
+    for text in messages:
+        shop.post(f"/conversations/{talk}/messages", text=text)
+    entries = [
+        entry["text"] for entry in told(shop, "conversations", "show", talk)["entries"] if entry["who"] == "user"
+    ]
+    with httpx.Client(base_url=shop.url, trust_env=False, timeout=120) as client:
+        page = client.get(f"/conversations/{talk}").text
+    assert [html.unescape(text) for text in SAID.findall(page)] == [visible(text) for text in entries]
+    assert len(entries) == len(messages)
 
 
 def test_the_file_shows_what_the_page_shows(shop):
@@ -67,11 +125,14 @@ def test_the_file_shows_what_the_page_shows(shop):
     run = shop.things["failed"]
     command = [TROTH, "runs", "show", run, "--store", "shop.db", "--html", "-"]
     file = subprocess.run(command, cwd=shop.folder, capture_output=True, text=True, check=True).stdout
-    with httpx.Client(base_url=shop.url, trust_env=False, timeout=60) as client:
+    with httpx.Client(base_url=shop.url, trust_env=False, timeout=120) as client:
         page = client.get(f"/runs/{run}").text
     assert steps_on(file) == steps_on(page)
     cause = re.compile(r'<pre class="message"[^>]*>(.*?)</pre>', re.DOTALL)
     assert cause.findall(file) == cause.findall(page) != []
+    on_page = re.findall(r'<li><span class="soft mono">(\d+)</span><span>(.*?)</span>', page)
+    in_file = re.findall(r'<tr><td class="soft">(\d+)</td><td>[^<]*</td><td>(.*?)</td>', file)
+    assert in_file == on_page != []
 
 
 def test_what_each_member_did_is_what_json_tells(shop):
@@ -80,7 +141,7 @@ def test_what_each_member_did_is_what_json_tells(shop):
     members = {one["agent"]: one["did"] for one in told(shop, "session", "show", session)["members"]}
     assert [activity["outcome"] for activity in members["mover"]] == ["done", "refused"]
     assert members["novice"] == []
-    with httpx.Client(base_url=shop.url, trust_env=False, timeout=60) as client:
+    with httpx.Client(base_url=shop.url, trust_env=False, timeout=120) as client:
         page = client.get(f"/sessions/{session}").text
     command = [TROTH, "session", "show", session, "--store", "shop.db", "--html", "-"]
     file = subprocess.run(command, cwd=shop.folder, capture_output=True, text=True, check=True).stdout

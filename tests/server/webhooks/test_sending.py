@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from contextlib import asynccontextmanager
 
 import pytest
@@ -186,10 +187,37 @@ def test_410_disables_the_receiver_and_is_told(runtime, receiver, tmp_path):
             assert "webhook disabled" in kinds
             assert len(receiver.seen) == 1
             await hooks.enable(endpoint.id, "ann")
-            await auntil(lambda: len(receiver.seen) == 2)
+            await auntil(lambda: runtime.outbox.counts().delivered == 1)
 
     asyncio.run(main())
     assert len(set(receiver.ids())) == 1
+
+
+def test_a_receiver_that_is_enabled_while_its_410_is_taken_notice_of_stays_enabled(runtime, receiver):
+    """The outbox's thread may be held up behind its commit for as long as it takes somebody to enable it again."""
+
+    async def main():
+        async with opened(runtime) as hooks:
+            await (await promise(runtime, hooks, "x")).promise.await_end(60)
+            (record,) = runtime.outbox.list()
+            delivery = await runtime.outbox.aread(record.id)
+            endpoint = await hooks.register(receiver.url, owner="ann", secret=SECRET)
+            enabled = threading.Event()
+
+            async def gone():
+                task = asyncio.create_task(hooks._gone(endpoint.id, delivery, "it answered 410"))
+                await asyncio.sleep(0)  # it has asked for its commit, which is made before what is called next
+                asyncio.get_running_loop().call_soon(enabled.wait, 60)
+                await task
+
+            noticing = asyncio.create_task(asyncio.to_thread(asyncio.run, gone()))
+            await auntil(lambda: not hooks.get(endpoint.id).is_enabled)
+            await hooks.enable(endpoint.id, "ann")
+            enabled.set()
+            await noticing
+            assert hooks.get(endpoint.id).is_enabled
+
+    asyncio.run(main())
 
 
 def test_that_a_receiver_was_disabled_is_told_through_the_second_route(runtime, receiver):

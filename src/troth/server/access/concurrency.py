@@ -18,6 +18,8 @@ async def check_under_way(context: ServerContext, caller: Caller) -> None:
 def refuse_too_many(context: ServerContext, caller: Caller, rows: ServerRows) -> None:
     """`check_under_way` in the commit that begins the work, where nobody else can begin some in between."""
     count = rows.under_way(caller.owner)
+    if count >= context.limits.turns:  # whoever has left before the end has not told of it
+        count -= rows.over_unnoticed(caller.owner)
     if count >= context.limits.turns:
         raise ApiError(
             429,

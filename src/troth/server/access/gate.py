@@ -20,13 +20,13 @@ from troth.server.access.scopes import LOCAL, NOBODY, Caller
 from troth.server.context import ServerContext
 from troth.server.errors import ApiError, as_api_error, body_of
 
-__all__ = ["Gate"]
+__all__ = ["AccessGate"]
 
 OPEN_PATHS = ("/v1/health", "/health")
 """What anybody may ask."""
 
 
-class Gate:
+class AccessGate:
     """The outermost part of the application."""
 
     def __init__(self, app: ASGIApp, context: ServerContext) -> None:
@@ -121,6 +121,7 @@ class _Passage:
         self._limits = context.limits
         self._got = 0
         self._is_body_over = False
+        self._body_until: float | None = None
         self._has_begun = False
         self.is_counted = False
         self.on_stream: Any = lambda: None
@@ -133,8 +134,10 @@ class _Passage:
             return await self._receive()
         if self._declared > self._limits.body:
             raise self._too_large()
+        if self._body_until is None:  # from the first look on, however many pieces follow
+            self._body_until = asyncio.get_running_loop().time() + self._limits.body_time
         try:
-            async with asyncio.timeout(self._limits.body_time):
+            async with asyncio.timeout_at(self._body_until):
                 message = await self._receive()
         except TimeoutError:
             raise ApiError(

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from troth.runtime.store import Event
 
-__all__ = ["ANSWER", "CANCELLED", "Answer", "Happening", "Piece"]
+__all__ = ["ANSWER", "CANCELLED", "Happening", "LoggedAnswer", "Piece"]
 
 ANSWER = "server.answer"
 """The kind of the entry with which an answer begins. It stands behind the messages that are answered."""
@@ -40,7 +40,7 @@ class Piece:
 
 
 @dataclass
-class Answer:
+class LoggedAnswer:
     """One answer as its log tells it."""
 
     id: str
@@ -82,7 +82,7 @@ class Answer:
                 self._is_named = True
                 yield Happening("created")
 
-    def read(self, events: Iterable[Event]) -> "Answer":
+    def read(self, events: Iterable[Event]) -> "LoggedAnswer":
         """Read on, to the end of what there is."""
         for _ in self.take(events):
             pass

@@ -15,7 +15,7 @@ from troth.runtime.promises.promises import WorkKind
 from troth.runtime.store import Transaction, commit_point
 from troth.runtime.store.promise_records import PromiseState
 from troth.server.access.scopes import Caller
-from troth.server.openai_api.answer import Answer
+from troth.server.openai_api.answer import LoggedAnswer
 from troth.server.openai_api.talk import ClosingError, Talk, follow
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class BackgroundResponses:
         if talk is None:
             return
         try:
-            answer = Answer(response_id)
+            answer = LoggedAnswer(response_id)
             async for events in follow(self._context, talk.conversation_id, talk.after):
                 answer.read(events)
                 if answer.is_over:
@@ -132,7 +132,7 @@ class BackgroundResponses:
         except Exception:
             log.exception("The end of the response %r was not told yet; it is tried again.", response_id)
 
-    def _settle(self, tx: Transaction, answer: Answer) -> None:
+    def _settle(self, tx: Transaction, answer: LoggedAnswer) -> None:
         error = {"type": str((answer.error or {}).get("type")), "message": "the agent failed"}
         tx.promises.settle(
             RESPONSE,

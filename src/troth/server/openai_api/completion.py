@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from troth.server.errors import ApiError, body_of
-from troth.server.openai_api.answer import Answer, Happening
+from troth.server.json_response import one_line
+from troth.server.openai_api.answer import Happening, LoggedAnswer
 from troth.server.streams.sse import frame
 
 __all__ = ["DONE", "ChunkWriter", "completion", "error_frame", "failure_of"]
@@ -13,7 +14,7 @@ __all__ = ["DONE", "ChunkWriter", "completion", "error_frame", "failure_of"]
 DONE = b"data: [DONE]\n\n"
 
 
-def failure_of(answer: Answer) -> ApiError:
+def failure_of(answer: LoggedAnswer) -> ApiError:
     """What is told of an answer that failed or was stopped. It is not to be tried again: that would tell the same."""
     headers = {"x-should-retry": "false"}
     if answer.state == "failed":
@@ -22,14 +23,14 @@ def failure_of(answer: Answer) -> ApiError:
             500,
             "agent_failed",
             f"The agent failed with `{kind}`.",
-            advice="The conversation's log tells more. A repetition of this request is answered alike.",
+            advice="The conversation's log has the details. A repetition of this request is answered alike.",
             headers=headers,
         )
     ending = "was cancelled" if answer.state == "cancelled" else "was stopped before its end"
     return ApiError(409, "agent_stopped", f"The agent's turn {ending}.", headers=headers)
 
 
-def usage(answer: Answer) -> dict[str, int]:
+def usage(answer: LoggedAnswer) -> dict[str, int]:
     """What the models of the agent used, all turns together."""
     total = answer.input_tokens + answer.output_tokens
     return {
@@ -39,7 +40,7 @@ def usage(answer: Answer) -> dict[str, int]:
     }
 
 
-def completion(answer: Answer, model: str, created: float) -> dict[str, Any]:
+def completion(answer: LoggedAnswer, model: str, created: float) -> dict[str, Any]:
     """The whole."""
     message = {"role": "assistant", "content": answer.text, "refusal": None}
     return {
@@ -60,7 +61,7 @@ def error_frame(error: ApiError, request_id: str | None = None) -> bytes:
 class ChunkWriter:
     """Writes the chunks of one completion."""
 
-    def __init__(self, answer: Answer, model: str, created: float, *, with_usage: bool) -> None:
+    def __init__(self, answer: LoggedAnswer, model: str, created: float, *, with_usage: bool) -> None:
         self._answer = answer
         self._with_usage = with_usage
         self._head = {
@@ -82,7 +83,7 @@ class ChunkWriter:
             case "over" if self._answer.state == "completed":
                 yield self._chunk({}, "stop")
                 if self._with_usage:
-                    yield frame(None, json.dumps({**self._head, "choices": [], "usage": usage(self._answer)}))
+                    yield frame(None, one_line({**self._head, "choices": [], "usage": usage(self._answer)}))
                 yield DONE
             case "over":
                 yield error_frame(failure_of(self._answer))
@@ -90,4 +91,4 @@ class ChunkWriter:
     def _chunk(self, delta: dict[str, Any], finish: str | None = None) -> bytes:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
         more = {"usage": None} if self._with_usage else {}
-        return frame(None, json.dumps({**self._head, "choices": [choice], **more}, ensure_ascii=False))
+        return frame(None, one_line({**self._head, "choices": [choice], **more}))

@@ -8,7 +8,7 @@ from troth.server.errors import ApiError
 
 __all__ = ["read_input", "read_messages"]
 
-_ROLES: dict[object, Role] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
+_ROLES: dict[str, Role] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
 _TEXTS = ("text", "input_text", "output_text")
 
 
@@ -30,9 +30,10 @@ def _read(row: Any, param: str) -> Message:
         raise ApiError(400, "invalid_field", f"`{param}` is no message.", param=param)
     if row.get("type", "message") != "message":
         raise _unsupported(f"{param}.type", f"An item of the type {row['type']!r} cannot be read here.")
-    role = _ROLES.get(row.get("role"))
+    word = row.get("role")
+    role = _ROLES.get(word) if isinstance(word, str) else None
     if role is None:
-        raise _unsupported(f"{param}.role", f"A message of the role {row.get('role')!r} cannot be read here.")
+        raise _unsupported(f"{param}.role", f"A message of the role {word!r} cannot be read here.")
     unknown = {name for name, value in row.items() if value is not None} - _KNOWN
     if unknown:
         name = min(unknown)

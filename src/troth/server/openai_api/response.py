@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from troth.server.errors import ApiError, body_of
-from troth.server.openai_api.answer import Answer, Happening
+from troth.server.json_response import one_line
+from troth.server.openai_api.answer import Happening, LoggedAnswer
 from troth.server.streams.sse import frame
 
 __all__ = ["EventWriter", "response_of"]
@@ -22,7 +23,7 @@ _ENDINGS = {
 }
 
 
-def response_of(answer: Answer, about: Mapping[str, Any], created: float) -> dict[str, Any]:
+def response_of(answer: LoggedAnswer, about: Mapping[str, Any], created: float) -> dict[str, Any]:
     """The response as it is now. `about` is what was kept of the request."""
     state = answer.state
     error = None
@@ -67,11 +68,11 @@ def response_of(answer: Answer, about: Mapping[str, Any], created: float) -> dic
     }
 
 
-def _item_id(answer: Answer, index: int) -> str:
+def _item_id(answer: LoggedAnswer, index: int) -> str:
     return f"msg_{answer.id.partition('_')[2]}_{index}"
 
 
-def item_of(answer: Answer, index: int, *, is_new: bool = False) -> dict[str, Any]:
+def item_of(answer: LoggedAnswer, index: int, *, is_new: bool = False) -> dict[str, Any]:
     """One text as an item of the output."""
     piece = answer.pieces[index]
     if is_new:
@@ -90,7 +91,7 @@ def _part(text: str) -> dict[str, Any]:
 class EventWriter:
     """Writes the events of one response, those after number `after`."""
 
-    def __init__(self, answer: Answer, about: Mapping[str, Any], created: float, *, after: int = -1) -> None:
+    def __init__(self, answer: LoggedAnswer, about: Mapping[str, Any], created: float, *, after: int = -1) -> None:
         self._answer = answer
         self._about = about
         self._created = created
@@ -103,7 +104,7 @@ class EventWriter:
             number, self._next = self._next, self._next + 1
             if number > self._after:
                 data = {"type": kind, "sequence_number": number, **more}
-                yield frame(kind, json.dumps(data, ensure_ascii=False), number)
+                yield frame(kind, one_line(data), number)
 
     def broken(self, error: ApiError, request_id: str | None = None) -> bytes:
         """What is sent instead of the rest. It has no number: whoever comes back is sent what it did not get."""

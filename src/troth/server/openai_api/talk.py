@@ -7,14 +7,17 @@ start of the agent's run. A repetition finds all of that or nothing.
 import asyncio
 import contextlib
 import json
+import time
 import weakref
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import aclosing
 from typing import NamedTuple
 
 from troth.bridge import call
 from troth.runtime.agents.history import HistoryFold
 from troth.runtime.agents.model import Message
 from troth.runtime.conversations import AlreadyRunning, Conversation
+from troth.runtime.conversations.drivers import ConversationRun
 from troth.runtime.conversations.entries import Beginning
 from troth.runtime.conversations.log import MESSAGE, Status, stream_of
 from troth.runtime.conversations.pending_entries import Row
@@ -25,17 +28,20 @@ from troth.server.access.scopes import Caller
 from troth.server.channels import HttpChannel
 from troth.server.context import ServerContext
 from troth.server.errors import ApiError
-from troth.server.openai_api.answer import ANSWER, CANCELLED, Answer
+from troth.server.openai_api.answer import ANSWER, CANCELLED, LoggedAnswer
 from troth.server.streams.sources import LogSource
 from troth.server.telemetry import trace_context, tracing
 
 __all__ = ["ClosingError", "OwedTurn", "Talk", "follow", "messages_until", "read_answer"]
 
-AGAIN = commit_point("server.talk", "that a turn is owed to a request that came again, before anything is done for it")
+AGAIN = commit_point(
+    "server.talk", "that a turn is to run for a request that came again, before anything is done for it"
+)
 CANCEL = commit_point("server.answer.cancel", "that somebody cancelled an answer")
 
 Work = Callable[[Transaction], object]
 _SHORT = 100  # entries
+_AT_FIRST = 1.0  # seconds in which an answer is followed in memory: so late a cancellation elsewhere may be noticed
 _LOOK = 0.5  # seconds after which an answer that was cut off is looked at again
 
 _locks: "weakref.WeakValueDictionary[str, asyncio.Lock]" = weakref.WeakValueDictionary()
@@ -50,8 +56,8 @@ class OwedTurn(NamedTuple):
 
     conversation: Conversation
     owed_at: float
-    events: Sequence[Event] = ()
-    """The first entries of the answer's log, if this process has just written them."""
+    run: ConversationRun | None = None
+    """The agent's run, if it was begun right here."""
 
 
 class Talk(NamedTuple):
@@ -88,8 +94,7 @@ class Talk(NamedTuple):
                 await context.turns.begin(conversation, Beginning(self._rows(messages), work, is_new))
             except AlreadyRunning:
                 raise self._locked() from None
-        run = conversation._current
-        return OwedTurn(conversation, owed_at, self._whole(() if run is None else run.written))
+        return OwedTurn(conversation, owed_at, conversation._current)
 
     async def begin_again(
         self, messages: Sequence[Message], *, is_new: bool, with_work: "Work | None" = None
@@ -145,23 +150,23 @@ class Talk(NamedTuple):
         with (channel or HttpChannel).session(self.conversation_id):
             yield
 
-    async def answer(self) -> Answer:
+    async def answer(self) -> LoggedAnswer:
         """The answer as it is now."""
         store, stream = self.context.store, stream_of(self.conversation_id)
         if not store.is_shared:  # a short log is read from a file before a thread would have begun
             page = store.events(stream, after=self.after, limit=_SHORT)
-            answer = Answer(self.answer_id).read(page)
+            answer = LoggedAnswer(self.answer_id).read(page)
             if answer.is_over or len(page) < _SHORT:
                 return answer
         return await call(read_answer, self.context, self.conversation_id, self.answer_id, self.after)
 
-    async def await_end(self, turn: "OwedTurn") -> Answer:
+    async def await_end(self, turn: "OwedTurn") -> LoggedAnswer:
         """The answer, waiting for its end: whoever carries it out, and whatever becomes of them."""
-        run = turn.conversation._current
+        run = turn.run or turn.conversation._current
         if run is not None:
             await run.await_over()
-            answer = self._from_memory(run.written)
-            if answer is not None:
+            answer = LoggedAnswer(self.answer_id).read(self._remembered(run, 0))
+            if answer.is_over:
                 self.over(turn)
                 return answer
         while True:
@@ -172,18 +177,36 @@ class Talk(NamedTuple):
             await self.context.turns.await_end(turn.conversation)
             await asyncio.sleep(_LOOK)  # its process died, and somebody is about to go on with it
 
-    def _from_memory(self, written: Sequence[Event] | None) -> Answer | None:
-        """The answer, if this process has written all of its log and remembers it; the log itself is not read then."""
-        answer = Answer(self.answer_id).read(self._whole(written))
-        return answer if answer.is_over else None
+    def _remembered(self, run: ConversationRun, count: int) -> Sequence[Event]:
+        """Of the log's entries behind the place, those after the first `count`, as far as this process wrote them all.
 
-    def _whole(self, written: Sequence[Event] | None) -> Sequence[Event]:
-        """What was written, if it is the answer's log from its beginning on; nothing if somebody else wrote in it."""
-        if not written or any(event.seq != number for number, event in enumerate(written, self.after + 1)):
-            return ()
-        return tuple(written)
+        Nothing where it does not remember them, or where somebody else wrote in between: then the log itself is read.
+        """
+        events = (run.written or ())[count:]
+        end = next((n for n, event in enumerate(events) if event.seq != self.after + count + n + 1), len(events))
+        return events[:end]
 
-    async def cancel(self) -> Answer:
+    async def pages(self, turn: "OwedTurn") -> AsyncGenerator[Sequence[Event], None]:
+        """The entries behind the place as they come, some at a time; none at all when it was quiet for a while.
+
+        What this process writes it is told of at once, without reading the log. That lasts for a moment, which is
+        enough for most answers. Then the log is followed, where other processes write, too.
+        """
+        cursor, deadline = self.after, time.monotonic() + _AT_FIRST
+        while turn.run is not None:
+            events = self._remembered(turn.run, cursor - self.after)
+            if events:
+                cursor = events[-1].seq
+                yield events
+            elif not await turn.run.await_written(cursor - self.after, deadline - time.monotonic()):
+                break
+            elif not self._remembered(turn.run, cursor - self.after):
+                break  # somebody else wrote in between
+        async with aclosing(follow(self.context, self.conversation_id, cursor)) as pages:
+            async for page in pages:
+                yield page
+
+    async def cancel(self) -> LoggedAnswer:
         """End the answer. Once it is over, however it ended, it stays as it is."""
         context = self.context
         conversation = await context.turns.open(self.agent, self.conversation_id)
@@ -206,9 +229,9 @@ def _lock(context: ServerContext, conversation_id: str) -> asyncio.Lock:
     return lock
 
 
-def read_answer(context: ServerContext, conversation_id: str, answer_id: str, after: int) -> Answer:
+def read_answer(context: ServerContext, conversation_id: str, answer_id: str, after: int) -> LoggedAnswer:
     """An answer as its log tells it. Blocks."""
-    answer, stream = Answer(answer_id), stream_of(conversation_id)
+    answer, stream = LoggedAnswer(answer_id), stream_of(conversation_id)
     while page := context.store.events(stream, after=after):
         answer.read(page)
         after = page[-1].seq

@@ -1,34 +1,38 @@
 """A conversation: what was said, each call of a tool beside what asked for it, and what the agent says just now."""
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from troth.runtime.conversations import Conversation
 from troth.runtime.conversations.log import TOKENS, Status, stream_of
-from troth.runtime.conversations.transcript import Entry, Transcript, read_transcript
+from troth.runtime.conversations.transcript import Transcript, TranscriptEntry, read_transcript
+from troth.runtime.tools.call import error_in
 from troth.runtime.workflows.render.markup import Html, cut, join, tag
-from troth.runtime.workflows.render.words import used
+from troth.runtime.workflows.render.words import span, used
 from troth.server.access.owners import afind
 from troth.server.access.scopes import Scope, check_scope
 from troth.server.channels import HttpChannel
 from troth.server.errors import ApiError, not_found
-from troth.server.pages.frame.layout import Page
+from troth.server.pages.frame.layout import HtmlPage
 from troth.server.pages.frame.parts import address, badge, fact, facts, moment, panel, times
 from troth.server.pages.frame.view import View
+from troth.server.pages.lists.talk_row import agent_name
 
 __all__ = ["act", "show"]
 
 _SHOWN = 200  # entries on one page
+_SCREEN = 12  # entries that one screen has about; with more, there is a way past them
 _LONG = 20_000  # letters of one entry
 _STOPPING = {
     "stopped": "Nothing was running, so there was nothing to stop.",
     "will stop": "The run will stop: an async step at its next await, a sync step at its end.",
-    "cannot stop": "The run is in another process, which was in_calls; it takes notice between two steps.",
+    "cannot stop": "The run is in another process, which was told; it takes notice between two steps.",
     "paused": "The run was asked to pause; it ends at the end of its step, and goes on when it is run again.",
 }
 
 
-async def show(view: View) -> Page:
+async def show(view: View) -> HtmlPage:
     """The page."""
     await afind(view.context, view.caller, "conversation", view.id)
     store = view.context.store
@@ -41,7 +45,7 @@ async def show(view: View) -> Page:
     body = join(
         tag(
             "div",
-            tag("h1", cut(talk.agent or "Conversation", 120)),
+            tag("h1", cut(agent or agent_name(talk.agent), 120)),
             badge(talk.status),
             tag("code", talk.id, class_="id", data_copy="id"),
             class_="title",
@@ -61,7 +65,7 @@ async def show(view: View) -> Page:
         _buttons(view, talk, agent),
     )
     follows = address(on="conversation", id=talk.id)[1:]
-    return Page(f"{talk.status}: {talk.agent} {talk.id}", body, "conversations", follows)
+    return HtmlPage(f"{talk.status}: {talk.agent} {talk.id}", body, "conversations", follows)
 
 
 async def _agent_of(view: View) -> str | None:
@@ -89,11 +93,17 @@ def _about(view: View, talk: Transcript, agent: str | None) -> Html:
     budget = getattr(view.context.agents.get(agent or ""), "budget", None)
     limits = [
         _meter(name, amount, limit)
-        for name, amount in (("turns", talk.turns), ("tokens", tokens), ("cost", talk.usage.cost))
+        for name, amount in (
+            ("turns", talk.turns),
+            ("tokens", tokens),
+            ("cost", talk.usage.cost),
+            ("seconds", _worked(talk)),
+        )
         if (limit := getattr(budget, name, None))
     ]
     run = talk.id.removeprefix("agent:").split(":")[0] if talk.id.startswith("agent:") else ""
     return facts(
+        fact("agent", tag("code", cut(talk.agent, 200))) if talk.agent else None,
         fact("opened", moment(talk.opened_at)),
         fact("last active", moment(talk.last_at)),
         fact(
@@ -106,37 +116,50 @@ def _about(view: View, talk: Transcript, agent: str | None) -> Html:
     )
 
 
+def _worked(talk: Transcript) -> float:
+    """Seconds since the first turn of the agent, as its budget counts them: also those in which nobody asked."""
+    first = next((entry.at for entry in talk.entries if entry.who in ("assistant", "call")), None)
+    return 0.0 if first is None else max(0.0, round(time.time() - first))
+
+
 def _meter(name: str, amount: float, limit: float) -> Html:
-    label = f"{amount:g} of {limit:g} {name} used"
+    if name == "seconds":
+        label = f"{span(amount)} of {span(limit)} since its first turn"
+    else:
+        label = f"{_number(amount)} of {_number(limit)} {name} used"
     return tag(
         "div",
-        tag("meter", label, min="0", max=f"{limit:g}", value=f"{min(amount, limit):g}", aria_label=label),
+        tag("meter", label, min="0", max=str(limit), value=str(min(amount, limit)), aria_label=label),
         f" {label}",
     )
+
+
+def _number(amount: float) -> str:
+    return f"{amount:,.0f}" if amount == int(amount) else f"{amount:,.4f}".rstrip("0")
 
 
 @dataclass(frozen=True, slots=True)
 class _Call:
     """The call of a tool with what came of it."""
 
-    asked: Entry
-    answer: Entry | None
+    asked: TranscriptEntry
+    answer: TranscriptEntry | None
 
 
-def _paired(entries: Sequence[Entry]) -> Iterator[Entry | _Call]:
-    """The entries in their order, each answer beside its call: the next one of the same tool."""
-    answers: dict[int, Entry] = {}
-    waiting: dict[str, list[int]] = {}
+def _paired(entries: Sequence[TranscriptEntry]) -> Iterator[TranscriptEntry | _Call]:
+    """The entries in their order, each answer beside the call that it answers."""
+    answers: dict[int, TranscriptEntry] = {}
+    unanswered: dict[str, int] = {}  # a model may give the same id to two calls, one after the other
     for place, entry in enumerate(entries):
         if entry.who == "call":
-            waiting.setdefault(entry.tool, []).append(place)
-        elif entry.who == "answer" and waiting.get(entry.tool):
-            answers[waiting[entry.tool].pop(0)] = entry
-    in_calls = set(map(id, answers.values()))
+            unanswered[entry.call] = place
+        elif entry.who == "answer" and entry.call in unanswered:
+            answers[unanswered.pop(entry.call)] = entry
+    paired = set(map(id, answers.values()))
     for place, entry in enumerate(entries):
         if entry.who == "call":
             yield _Call(entry, answers.get(place))
-        elif id(entry) not in in_calls:
+        elif id(entry) not in paired:
             yield entry
 
 
@@ -146,6 +169,7 @@ def _entries(view: View, talk: Transcript, piece: str) -> Html:
     first = max(0, until - _SHOWN)
     earlier = tag("a", f"{first} earlier", href=view.link("conversations", talk.id, until=first)) if first else None
     later = tag("a", "to the end", href=view.link("conversations", talk.id)) if until < len(shown) else None
+    newest = tag("a", "to what was said last ↓", href="#newest") if until - first > _SCREEN else None
     items = [_entry(entry, place) for place, entry in enumerate(shown[first:until], start=first)]
     if piece:
         items.append(
@@ -157,28 +181,40 @@ def _entries(view: View, talk: Transcript, piece: str) -> Html:
                 id="typing",
             )
         )
+    links = [link for link in (earlier, later, newest) if link is not None]
     return join(
-        tag("nav", earlier, later, class_="pager", aria_label="More of this talk") if earlier or later else None,
+        tag("nav", links, class_="pager", aria_label="More of this talk") if links else None,
         tag("ol", items, class_="talk-log", aria_label="What was said"),
+        tag("span", "", id="newest"),
     )
 
 
-def _entry(entry: Entry | _Call, place: int) -> Html:
+def _entry(entry: TranscriptEntry | _Call, place: int) -> Html:
     if isinstance(entry, _Call):
-        answer = entry.answer
-        outcome = (
-            tag("pre", cut(answer.text, _LONG), class_="outcome")
-            if answer
-            else tag("p", "no answer yet", class_="soft")
-        )
+        outcome = _outcome(entry.answer)
         head = tag("div", tag("span", f"calls {entry.asked.tool}"), moment(entry.asked.at), class_="who")
         return tag(
-            "li", head, tag("pre", cut(entry.asked.text, _LONG)), outcome, class_="said call", id=f"said-{place}"
+            "li",
+            head,
+            tag("pre", cut(entry.asked.text, _LONG)),
+            tag("div", outcome, class_="outcome"),
+            class_="said call",
+            id=f"said-{place}",
         )
     who = f"run {cut(entry.text, 300)}" if entry.who == "run" else entry.tool or entry.who
     head = tag("div", tag("span", who), moment(entry.at), class_="who")
     text = tag("pre", cut(entry.text, _LONG)) if entry.who != "run" else None
     return tag("li", head, text, class_=f"said {entry.who}", id=f"said-{place}")
+
+
+def _outcome(answer: TranscriptEntry | None) -> Html:
+    """What a tool answered; its error in words, with a mark, where it failed."""
+    if answer is None:
+        return tag("p", "◷ no answer yet", class_="soft")
+    error = error_in(answer.text)
+    if error is None:
+        return join(tag("div", "✓ it answered", class_="who"), tag("pre", cut(answer.text, _LONG)))
+    return join(tag("div", tag("b", "✗ it failed"), class_="failed"), tag("pre", cut(error, _LONG)))
 
 
 def _buttons(view: View, talk: Transcript, agent: str | None) -> Html:

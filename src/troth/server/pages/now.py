@@ -7,34 +7,38 @@ from starlette.responses import RedirectResponse, Response
 
 from troth.runtime.assemble import Runtime
 from troth.runtime.sessions.policy.consent import Ask
-from troth.runtime.store.list_records import DeliveryItem, RunItem
-from troth.runtime.workflows.record.report import RunReport, RunWord
+from troth.runtime.store.list_records import ConversationItem, DeliveryItem, PromiseItem, RunItem
+from troth.runtime.workflows.record.report import RunReport
 from troth.runtime.workflows.render.markup import Html, cut, join, tag
 from troth.server.access.scopes import Scope
 from troth.server.guard_log import GuardNote
-from troth.server.pages.frame.layout import HEADERS, Page
-from troth.server.pages.frame.parts import badge, empty, moment, row, rows, since
+from troth.server.pages.frame.layout import HEADERS, HtmlPage
+from troth.server.pages.frame.parts import badge, empty, heading_of, moment, row, rows, since
 from troth.server.pages.frame.view import View
 from troth.server.pages.lists.delivery_row import delivery_row
 from troth.server.pages.lists.queries import (
     ListFilter,
     asking_runs,
     counts_of_runs,
+    failures_since,
+    find_conversations,
     find_deliveries,
+    find_promises,
     find_runs,
     is_mine,
     open_kills,
     report_of,
 )
 from troth.server.pages.lists.run_row import item_row, run_row
+from troth.server.pages.lists.talk_row import talk_row
 
 __all__ = ["act", "show"]
 
 _SHOWN = 8
+_MANY = 200  # of what is not counted by the store
 _DAY = 86_400.0
 _SEEN = "troth_seen"
 """The cookie that says up to when its owner has seen what failed. It opens nothing."""
-_BAD = (RunWord.FAILED, RunWord.ROLLED_BACK, RunWord.ROLLBACK_INCOMPLETE, RunWord.DAMAGED)
 _OWED = ("due", "leased", "stored", "dead")
 
 
@@ -45,11 +49,14 @@ class _Picture:
     counts: dict[str, int]
     running: list[RunReport]
     waiting: list[RunItem]
-    interrupted: list[RunItem]
+    interrupted: list[RunReport]
     people: list[RunReport]
     asks: list[Ask]
     failed: list[RunReport]
     failures: int
+    talks: dict[str, list[ConversationItem]]
+    talking: int
+    jobs: list[PromiseItem]
     owed: list[DeliveryItem]
     not_delivered: int
     kills: list[tuple[str, str, str, float]]
@@ -58,21 +65,23 @@ class _Picture:
     @property
     def has_any(self) -> bool:
         """Whether anything ever happened here."""
-        return bool(self.counts or self.asks or self.owed or self.kills)
+        talks = any(self.talks.values())
+        return bool(self.counts or self.asks or self.owed or self.kills or self.jobs or talks or self.incidents)
 
 
-async def show(view: View) -> Page:
+async def show(view: View) -> HtmlPage:
     """The page."""
     last_look = _seen(view)
     picture = await view.ask(lambda: _look(view, last_look))
     if not picture.has_any:
-        return Page("Now", join(tag("h1", "Now"), _welcome(view)), "now", "on=all")
+        return HtmlPage("Now", join(tag("h1", "Now"), _welcome(view)), "now", "on=all")
     counts = picture.counts
     words = f"failed, last {since(last_look).removesuffix(' ago')}"
     cards = tag(
         "ul",
         _card(view.link("runs", state="running"), counts.get("running", 0), "running", "running"),
-        _card("#people", len(picture.people) + len(picture.asks), "waiting for a person", "waiting"),
+        _card(view.link("conversations", state="running"), picture.talking, "agents talking", "running"),
+        _card("#people", len(picture.people) + len(picture.asks), "wait for a person", "waiting"),
         _card("#failed", picture.failures, words, "failed"),
         _card(view.link("runs", state="interrupted"), counts.get("interrupted", 0), "interrupted", "interrupted"),
         _card(view.link("promises"), picture.not_delivered, "not delivered", "stored"),
@@ -85,17 +94,35 @@ async def show(view: View) -> Page:
     body = join(
         tag("h1", "Now"),
         cards,
-        _section("people", "Waits for a person", people, len(people)),
+        _section("people", "Waits for a person", people, len(people), most=len(people)),
         _failed(view, picture, last_look),
         _section(
-            "kills", "Kills that are not over", [_kill(view, *kill) for kill in picture.kills], len(picture.kills)
+            "failed-talks",
+            "Conversations whose last run failed",
+            [talk_row(view, talk) for talk in picture.talks["failed"]],
+            len(picture.talks["failed"]),
+            view.link("conversations", state="failed"),
+        ),
+        _section(
+            "kills",
+            "Kills that are not over",
+            [_kill(view, *kill) for kill in picture.kills],
+            len(picture.kills),
+            most=len(picture.kills),
         ),
         _section(
             "interrupted",
             "Interrupted: nobody carries them out",
-            [item_row(view, run) for run in picture.interrupted],
+            [run_row(view, run) for run in picture.interrupted],
             counts.get("interrupted", 0),
             view.link("runs", state="interrupted"),
+        ),
+        _section(
+            "stopped-talks",
+            "Conversations that were cut off",
+            [talk_row(view, talk) for talk in picture.talks["interrupted"]],
+            len(picture.talks["interrupted"]),
+            view.link("conversations", state="interrupted"),
         ),
         _section(
             "running",
@@ -104,6 +131,20 @@ async def show(view: View) -> Page:
             counts.get("running", 0),
             view.link("runs", state="running"),
             none="Nothing runs just now.",
+        ),
+        _section(
+            "talking",
+            "Agents talking",
+            [talk_row(view, talk) for talk in picture.talks["running"]],
+            picture.talking,
+            view.link("conversations", state="running"),
+        ),
+        _section(
+            "jobs",
+            "Jobs under way",
+            [_job(view, job) for job in picture.jobs],
+            len(picture.jobs),
+            view.link("promises", state="open", work="job"),
         ),
         _section(
             "waiting",
@@ -124,9 +165,10 @@ async def show(view: View) -> Page:
             "What the guard saw in this process",
             [_incident(*row) for row in enumerate(picture.incidents)],
             len(picture.incidents),
+            most=len(picture.incidents),
         ),
     )
-    return Page("Now", body, "now", "on=all")
+    return HtmlPage("Now", body, "now", "on=all")
 
 
 async def act(view: View, form: dict[str, str]) -> Response:
@@ -154,21 +196,28 @@ def _look(view: View, last_look: float) -> _Picture:
     def runs(*states: str, limit: int = _SHOWN) -> list[RunItem]:
         return list(find_runs(runtime, ListFilter(states), "", limit, owner).items)
 
-    bad = ListFilter(_BAD, since=last_look - 30 * _DAY)
-    failed = [run for run in find_runs(runtime, bad, "", 200, owner) if (run.finished_at or run.created_at) > last_look]
-    failed.sort(key=lambda run: -(run.finished_at or run.created_at))
-    owed = find_deliveries(runtime, _OWED, "", 200, owner)
+    def talks(state: str) -> list[ConversationItem]:
+        return list(find_conversations(runtime, ListFilter((state,)), "", _MANY, owner).items)
+
+    failed = failures_since(runtime, last_look, owner)
+    by_state = {state: talks(state) for state in ("running", "failed", "interrupted")}
+    by_state["failed"] = [talk for talk in by_state["failed"] if talk.changed_at > last_look]
+    everything = runtime.store.lists.counts() if owner is None else None
+    owed = find_deliveries(runtime, _OWED, "", _MANY, owner)
     return _Picture(
         counts=counts_of_runs(runtime, owner),
         running=_reports(runtime, runs("running")),
         waiting=runs("waiting", limit=_SHOWN * 3),
-        interrupted=runs("interrupted"),
+        interrupted=_reports(runtime, runs("interrupted")),
         people=asking_runs(runtime, owner),
         asks=[ask for ask in runtime.hypervisor.asks() if is_mine(runtime, owner, ask.session)],
         failed=_reports(runtime, failed[:_SHOWN]),
         failures=len(failed),
         owed=list(owed.items),
-        not_delivered=_not_delivered(runtime, owner, len(owed)),
+        not_delivered=len(owed) if everything is None else sum(everything.deliveries.get(state, 0) for state in _OWED),
+        talks=by_state,
+        talking=len(by_state["running"]) if everything is None else everything.conversations.get("running", 0),
+        jobs=list(find_promises(runtime, ListFilter(("open",), work="job"), "", _MANY, owner).items),
         kills=open_kills(runtime, owner),
         incidents=list(reversed(view.context.guard_log.notes)) if owner is None else [],
     )
@@ -178,22 +227,17 @@ def _reports(runtime: Runtime, items: list[RunItem]) -> list[RunReport]:
     return [report for item in items if (report := report_of(runtime, item.id)) is not None]
 
 
-def _not_delivered(runtime: Runtime, owner: str | None, listed: int) -> int:
-    if owner is not None:
-        return listed
-    counts = runtime.store.lists.counts().deliveries
-    return sum(counts.get(state, 0) for state in _OWED)
-
-
 def _card(href: str, count: int, word: str, state: str) -> Html:
     css = f"card {state}" if count else "card none"
     return tag("li", tag("a", tag("b", f"{count:,}"), " ", tag("span", word), href=href), class_=css)
 
 
-def _section(key: str, heading: str, items: list[Html], count: int, more: str = "", none: str = "") -> Html:
+def _section(
+    key: str, heading: str, items: list[Html], count: int, more: str = "", none: str = "", most: int = _SHOWN
+) -> Html:
     if not items and not none:
         return Html("")
-    shown = items[:_SHOWN]
+    shown = items[:most]
     more_count = count - len(shown)
     return tag(
         "section",
@@ -216,7 +260,9 @@ def _failed(view: View, picture: _Picture, last_look: float) -> Html:
         rows((run_row(view, run) for run in picture.failed), "failed-rows"),
         tag(
             "div",
-            tag("a", f"{more_count:,} more", href=view.link("runs", state="failed")) if more_count > 0 else None,
+            tag("a", f"{more_count:,} more", href=view.link("runs", failed_since=f"{last_look:.3f}"))
+            if more_count > 0
+            else None,
             view.button("./", "I have seen these", scope=Scope.READ, fields={"seen": f"{latest + 0.001:.3f}"}),
             class_="buttons",
         ),
@@ -237,6 +283,12 @@ def _ask(view: View, ask: Ask) -> Html:
     note = join(tag("b", f"{ask.agent} wants {ask.what}"), f" {cut(ask.reason, 200)}")
     href = view.link("sessions", ask.session)
     return row(f"act-{ask.id}", href, badge("waiting"), f"session {ask.session}", ask.id, note, None)
+
+
+def _job(view: View, job: PromiseItem) -> Html:
+    href = view.link("jobs", job.subject)
+    note = f"to {job.channel or 'whoever asks'}"
+    return row(f"job-{job.id}", href, badge("running"), heading_of(job.title), job.id, note, moment(job.created_at))
 
 
 def _kill(view: View, session: str, agent: str, reason: str, at: float) -> Html:
@@ -262,7 +314,10 @@ def _welcome(view: View) -> Html:
     first = f"troth run {names[0]}.yaml" if names else "troth run hello.yaml"
     return empty(
         tag("h2", "Nothing has happened here yet"),
-        tag("p", "This page shows what runs, what waits for a person, what failed and why, and what is still owed."),
+        tag(
+            "p",
+            "This page shows what runs, what waits for a person, what failed and why, and what is not delivered yet.",
+        ),
         tag("p", "Begin a run, and it appears here by itself:"),
         tag("pre", first if names else "troth init hello.yaml\ntroth run hello.yaml"),
         tag("p", "This server knows the workflows ", tag("b", ", ".join(names)), ".") if names else None,

@@ -1,55 +1,91 @@
 """A promise: from "promised" to its fate, each delivery with the receiver's own words, replay and acknowledge."""
 
+from shlex import quote
+
 from troth.errors import MisuseError
 from troth.runtime.store.promise_records import DeliveryRecord, DeliveryState, PromiseRecord
 from troth.runtime.workflows.render.markup import Html, cut, join, shown_json, tag
 from troth.server.access.owners import acheck_seen
 from troth.server.access.scopes import Scope, check_scope
 from troth.server.errors import ApiError, not_found
-from troth.server.pages.frame.layout import Page
-from troth.server.pages.frame.parts import address, badge, fact, facts, field, moment, panel, times
+from troth.server.pages.frame.layout import HtmlPage
+from troth.server.pages.frame.parts import address, badge, fact, facts, field, heading_of, moment, panel, times
 from troth.server.pages.frame.view import View
 from troth.server.routes.promises import OWNING
 
 __all__ = ["act", "show"]
 
+_KINDS = {"done": "tells how the work ended", "progress": "tells how it goes"}
+_OUTCOMES = {"delivered": "✓", "acknowledged": "✓", "failed": "✗", "declined": "↩", "lost": "?"}
 _OVER = (DeliveryState.DELIVERED, DeliveryState.EXPIRED)
 
 
-async def show(view: View) -> Page:
+async def show(view: View) -> HtmlPage:
     """The page."""
     promise, deliveries = await _find(view)
+    fate = _fate(promise, deliveries)
     body = join(
         tag(
             "div",
-            tag("h1", cut(promise.title, 120)),
-            badge(promise.state),
+            tag("h1", cut(heading_of(promise.title), 120)),
+            badge(fate),
             tag("code", promise.id, class_="id", data_copy="id"),
             class_="title",
         ),
+        tag("p", _story(promise, fate)),
         tag(
             "div",
-            panel(tag("b", "✗ its work failed"), tag("pre", _error(promise), class_="message"), kind="failed"),
+            panel(
+                tag("b", "✗ its work failed"),
+                tag("pre", _error(promise), class_="message"),
+                tag("p", "Why: see the ", _work(view, promise), "."),
+                kind="failed",
+            ),
             data_copy_error=True,
         )
         if promise.error
         else None,
+        [_delivery(view, promise, record) for record in deliveries],
         facts(
             fact("promised", moment(promise.created_at)),
-            fact("its work ended", moment(promise.settled_at)) if promise.settled_at else None,
+            fact("its work", _ended(promise)),
             fact("kept until", moment(promise.expires_at)) if promise.expires_at else None,
             fact("meant for", promise.channel or "whoever asks"),
             fact("of", _session(view, promise)),
             fact("work", _work(view, promise)),
         ),
-        tag("h2", "Deliveries"),
-        [_delivery(view, promise, record) for record in deliveries]
-        or tag("p", "Nothing is to be details yet: its work is under way.", class_="soft"),
         join(tag("h2", "Result"), tag("pre", shown_json(promise.result, 20_000), class_="value", tabindex="0"))
         if promise.result is not None
         else None,
     )
-    return Page(f"{promise.state}: {promise.title}", body, "promises", "on=all")
+    return HtmlPage(f"{fate}: {heading_of(promise.title)}", body, "promises", "on=all")
+
+
+def _fate(promise: PromiseRecord, deliveries: list[DeliveryRecord]) -> str:
+    """What became of what was promised: where its end is told, what became of telling it."""
+    ends = [record.state for record in deliveries if record.kind == "done"]
+    return str(ends[-1] if ends else promise.state)
+
+
+_STORIES = {
+    "due": "Its result is there, and is to be sent.",
+    "leased": "Its result is being sent just now.",
+    "stored": "Its result is kept until it is asked for: no channel could push it.",
+    "delivered": "Its result has arrived.",
+    "expired": "Nobody asked for its result in time, and it is gone.",
+    "dead": "Its result is there, and did not arrive: every attempt to send it failed. Replay it to send it once more.",
+    "open": "The work goes on. Nothing is to be sent yet.",
+}
+
+
+def _story(promise: PromiseRecord, fate: str) -> str:
+    """Where it stands, in a sentence."""
+    story = _STORIES.get(fate, "")
+    return story.replace("Its result", "The news of its failure", 1) if promise.error else story
+
+
+def _ended(promise: PromiseRecord) -> object:
+    return join(badge(promise.state), " ", moment(promise.settled_at)) if promise.settled_at else badge(promise.state)
 
 
 async def _find(view: View) -> tuple[PromiseRecord, list[DeliveryRecord]]:
@@ -85,14 +121,14 @@ def _delivery(view: View, promise: PromiseRecord, record: DeliveryRecord) -> Htm
     buttons = [
         view.button(
             path,
-            "Send it again",
+            "Replay",
             scope=Scope.ACT,
             fields={**fields, "do": "replay"},
             inputs=[field("channel", "through another channel", hint=record.channel or "", key=f"to-{record.id}-")],
         )
         if record.state in (DeliveryState.DEAD, DeliveryState.DELIVERED, DeliveryState.STORED)
         else None,
-        view.button(path, "It has arrived", scope=Scope.ACT, fields={**fields, "do": "ack"})
+        view.button(path, "Acknowledge", scope=Scope.ACT, fields={**fields, "do": "ack"})
         if record.state not in _OVER
         else None,
     ]
@@ -102,17 +138,47 @@ def _delivery(view: View, promise: PromiseRecord, record: DeliveryRecord) -> Htm
         fact("next try", moment(record.due_at)) if record.state is DeliveryState.DUE and record.due_at else None,
         fact("receipt", cut(record.receipt, 500)) if record.receipt else None,
         fact("finished", moment(record.finished_at)) if record.finished_at else None,
+        fact("as a command", tag("code", f"troth outbox replay {quote(record.id)}", class_="command"))
+        if record.state is DeliveryState.DEAD
+        else None,
     )
     kind = {"dead": "failed", "delivered": "good"}.get(record.state, "next")
     return panel(
         badge(record.state),
-        f" {record.kind} ",
+        f" {_KINDS.get(record.kind, record.kind)} ",
         tag("code", record.id, class_="soft"),
         tag("pre", f"the receiver said: {cut(record.problem, 2000)}", class_="message") if record.problem else None,
         details,
+        _attempts(record),
         tag("pre", cut(record.text, 4000)) if record.text else None,
         tag("div", buttons, class_="buttons") if any(buttons) else None,
         kind=kind,
+    )
+
+
+def _attempts(record: DeliveryRecord) -> Html | None:
+    """What the receiver said to each attempt; nothing where there was one alone, of which all is told above."""
+    attempts = record.attempts
+    if len(attempts) < 2 and (record.problem or record.receipt or not attempts):
+        return None
+    items = (
+        tag(
+            "li",
+            tag("b", f"{_OUTCOMES.get(attempt.outcome, '')} {attempt.outcome}"),
+            f", attempt {attempt.number} through {attempt.channel} "
+            if attempt.channel and attempt.outcome != "acknowledged"
+            else " ",
+            moment(attempt.at),
+            tag("pre", cut(attempt.words, 400), class_="message") if attempt.words else None,
+        )
+        for attempt in attempts
+    )
+    earlier = record.attempt - len(attempts)
+    return join(
+        tag("p", f"{times(earlier, 'earlier attempt')} {'is' if earlier == 1 else 'are'} not kept", class_="soft")
+        if earlier > 0
+        else None,
+        tag("ul", items, class_="attempts", aria_label="Each attempt"),
     )
 
 

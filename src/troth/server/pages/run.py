@@ -12,40 +12,50 @@ from troth.runtime.workflows.render.folding import folded
 from troth.runtime.workflows.render.markup import Html, cut, join, shown_json, tag
 from troth.runtime.workflows.render.run_parts import cause, commands, question, row, undone
 from troth.runtime.workflows.render.svg import graph_svg
-from troth.runtime.workflows.render.words import due, short_place, span, used
+from troth.runtime.workflows.render.words import RUN_MARKS, due, short_place, span, used
 from troth.server.access.owners import aclaim, afind
 from troth.server.access.scopes import Scope, check_scope
 from troth.server.channels import HttpChannel
 from troth.server.errors import ApiError, not_found
-from troth.server.pages.frame.layout import Page
+from troth.server.pages.frame.layout import HtmlPage
 from troth.server.pages.frame.parts import address, badge, fact, facts, field, moment, panel
 from troth.server.pages.frame.view import View
+from troth.server.pages.lists.queries import BAD, ListFilter, find_runs
 from troth.server.pages.run_diff import difference_table
 from troth.server.run_reports import areport
 
 __all__ = ["act", "show"]
 
 _EVENTS = 200  # events on one page
-_ENDS = (RunWord.FAILED, RunWord.INTERRUPTED, RunWord.ROLLBACK_INCOMPLETE, RunWord.CANCELLED)
+_RESUME = "resume"
+"""The form that goes on with a run; what to do if the workflow has changed is chosen beside it."""
 
 
-async def show(view: View) -> Page:
+async def show(view: View) -> HtmlPage:
     """The page."""
     run = await _find(view, view.id)
     against = view.word("diff")
     if against:
         other = await _find(view, against)
-        return Page(f"{run.id} and {other.id}", difference_table(view, run, other), "runs")
+        return HtmlPage(f"{run.id} and {other.id}", difference_table(view, run, other), "runs")
     after = view.number("after")
     events, last = await view.ask(lambda: _events(view, run, after))
     parent = None if run.state is RunWord.DAMAGED else await view.ask(lambda: _parent(view, run.id))
-    body = join(_top(view, run, parent), _below(view, run, events, after, last))
-    return Page(f"{run.state}: {run.workflow} {run.id}", body, "runs", address(on="run", id=run.id)[1:])
+    completed = await view.ask(lambda: _completed(view, run)) if run.state in BAD else None
+    body = join(_top(view, run, parent, completed), _below(view, run, events, after, last))
+    return HtmlPage(f"{run.state}: {run.workflow} {run.id}", body, "runs", address(on="run", id=run.id)[1:])
 
 
 def _parent(view: View, run_id: str) -> str | None:
     record = view.context.store.run(run_id)
     return None if record is None else record.parent
+
+
+def _completed(view: View, run: RunReport) -> str | None:
+    """The last run of the same workflow that was completed: what differs from it is often the cause."""
+    filters = ListFilter((RunWord.COMPLETED,), workflow=run.workflow)
+    items = find_runs(view.context.runtime, filters, "", 1, view.caller.sees).items
+    return items[0].id if items else None
 
 
 async def _find(view: View, run_id: str) -> RunReport:
@@ -57,7 +67,7 @@ async def _find(view: View, run_id: str) -> RunReport:
         raise not_found("run", run_id, advice="It may be in another store, or its id is cut off.") from unknown
 
 
-def _top(view: View, run: RunReport, parent: str | None) -> Html:
+def _top(view: View, run: RunReport, parent: str | None, completed: str | None) -> Html:
     """What one has to see without scrolling: the state, the cause, and what to do."""
     return join(
         tag(
@@ -71,33 +81,53 @@ def _top(view: View, run: RunReport, parent: str | None) -> Html:
             class_="title",
         ),
         tag("div", cause(run), id="cause", data_copy_error=True),
+        _result(run) if run.state is RunWord.COMPLETED else None,
         panel(due(run), kind="next") if due(run) else None,
         (_question(view, run, step) for step in run.waiting_for if step.question),
         _go_on(view, run),
         undone(run),
-        _about(view, run, parent),
+        _about(view, run, parent, completed),
     )
 
 
-def _about(view: View, run: RunReport, parent: str | None) -> Html:
+def _result(run: RunReport) -> Html:
+    """What came of a run that is completed: that is what one comes for."""
+    took = "" if run.ended_at is None else f" in {span(run.ended_at - run.created_at)}"
+    output = (
+        tag("pre", shown_json(run.output, 20_000), class_="value", tabindex="0") if run.output is not None else None
+    )
+    return panel(
+        tag("b", f"{RUN_MARKS[run.state]} completed{took}"), output or ", without an output", kind="good result"
+    )
+
+
+def _about(view: View, run: RunReport, parent: str | None, completed: str | None) -> Html:
     took = span(run.ended_at - run.created_at) if run.ended_at is not None else ""
-    origin = tag("a", run.forked_from, href=view.link("runs", run.forked_from)) if run.forked_from else None
-    compare = join(" ", tag("a", "compare", href=view.link("runs", run.id, diff=run.forked_from))) if origin else None
+    origin = run.forked_from
     return facts(
         fact("begun", moment(run.created_at)),
         fact("ended", moment(run.ended_at), f", took {took}") if took else None,
-        fact("part of", tag("a", parent, href=view.link("runs", parent))) if parent else None,
-        fact("forked from", origin, compare) if origin else None,
+        fact("part of", _other(view, parent)) if parent else None,
+        fact("forked from", _compared(view, run, origin)) if origin else None,
+        fact("last completed", _compared(view, run, completed)) if completed else None,
         fact("used", used(run.tokens, run.cost)) if run.tokens or run.cost else None,
         fact("source", tag("code", short_place(run.source), title=run.source)) if run.source else None,
     )
+
+
+def _other(view: View, run_id: str) -> Html:
+    return tag("a", run_id, href=view.link("runs", run_id))
+
+
+def _compared(view: View, run: RunReport, other: str) -> Html:
+    return join(_other(view, other), " ", tag("a", "compare", href=view.link("runs", run.id, diff=other)))
 
 
 def _question(view: View, run: RunReport, step: StepReport) -> Html:
     """A question to a person, and the place to answer it."""
     path = address("runs", run.id)
     answers: list[object] = []
-    if step.answered_at is None and not step.is_too_late() and view.may(Scope.ACT):
+    if _can_answer(view, step):
         token = {"token": view.visitor.token(), "do": "approve", "step": step.place}
         answers = [
             tag(
@@ -105,14 +135,18 @@ def _question(view: View, run: RunReport, step: StepReport) -> Html:
                 (tag("input", type="hidden", name=name, value=value) for name, value in token.items()),
                 field("by", "your name", value=view.caller.owner, required=True, key=f"by-{step.place}-"),
                 field("note", "a note", hint="why", key=f"note-{step.place}-"),
-                tag("button", "Yes, go on", name="answer", value="yes", class_="primary"),
-                tag("button", "No", name="answer", value="no", class_="danger"),
+                tag("button", "Approve", name="answer", value="yes", class_="primary"),
+                tag("button", "Deny", name="answer", value="no", class_="danger"),
                 method="post",
                 action=view.root + path,
                 class_="answer",
             )
         ]
     return panel(question(step), answers, kind="next question")
+
+
+def _can_answer(view: View, step: StepReport) -> bool:
+    return bool(step.question) and step.answered_at is None and not step.is_too_late() and view.may(Scope.ACT)
 
 
 def _go_on(view: View, run: RunReport) -> Html:
@@ -127,25 +161,33 @@ def _go_on(view: View, run: RunReport) -> Html:
     buttons = join(
         view.button(
             path,
-            "Go on",
+            "Resume",
             scope=Scope.ACT,
             fields={"do": "resume"},
             inputs=budget,
             kind="primary",
-            says=_if_changed(),
+            id=_RESUME,
         )
         if can_resume or overdue
         else None,
-        view.button(path, "Run it again", scope=Scope.ACT, fields={"do": "fork"})
+        view.button(path, "Fork from the start", scope=Scope.ACT, fields={"do": "fork"})
         if run.is_over and run.steps
         else None,
-        view.button(path, "Cancel it", scope=Scope.ACT, fields={"do": "cancel"}, kind="danger")
+        view.button(path, "Cancel", scope=Scope.ACT, fields={"do": "cancel"}, kind="danger")
         if not run.is_over and not run.cancel_requested
         else None,
     )
     if not lines and not buttons:
         return Html("")
-    return panel(commands(lines), tag("div", buttons, class_="buttons") if buttons else None, kind="next go-on")
+    row_of_buttons = tag("div", buttons, class_="buttons") if buttons else None
+    if not lines:
+        return tag("div", row_of_buttons, class_="go-on")
+    if any(_can_answer(view, step) for step in run.waiting_for):  # the place to answer stands above, and does the same
+        return tag(
+            "div", tag("details", tag("summary", "as a command"), commands(lines)), row_of_buttons, class_="go-on"
+        )
+    choice = _if_changed() if can_resume and row_of_buttons else None
+    return panel(commands(lines), row_of_buttons, choice, kind="next go-on")
 
 
 def _if_changed() -> Html:
@@ -156,6 +198,7 @@ def _if_changed() -> Html:
         tag("option", "go on with the new one", value="accept"),
         tag("option", "go on as it was", value="recorded"),
         name="changes",
+        form=_RESUME,
         aria_label="if the workflow has changed",
     )
     return tag("details", tag("summary", "if the workflow has changed"), choice)
@@ -166,16 +209,15 @@ def _below(view: View, run: RunReport, events: list[RunEvent], after: int, last:
         return Html("")  # an empty graph and no inputs would say that there were none
     shown = folded(run)
     timeline = bars(shown.steps)
+    graph = tag("div", graph_svg(shown), class_="scroll", tabindex="0", role="region", aria_label="Graph of the steps")
+    legend = tag("p", "solid: working, hatched: waiting, dots: no process", class_="soft")
     return join(
-        tag("h2", "Graph"),
-        tag("div", graph_svg(shown), class_="scroll", tabindex="0", role="region", aria_label="Graph of the steps"),
-        join(
-            tag("h2", "Timeline"),
-            tag("p", "solid: working, hatched: waiting, dots: no process", class_="soft"),
-            timeline,
-        )
-        if timeline
-        else None,
+        tag(
+            "div",
+            tag("div", tag("h2", "Graph"), graph),
+            tag("div", tag("h2", "Timeline"), timeline, legend, class_="timeline") if timeline else None,
+            class_="pictures",
+        ),
         tag("h2", "Steps"),
         tag(
             "div",
@@ -188,7 +230,7 @@ def _below(view: View, run: RunReport, events: list[RunEvent], after: int, last:
             class_="scroll",
         ),
         _value("Inputs", dict(run.inputs)),
-        _value("Output", run.output) if run.output is not None else None,
+        _value("Output", run.output) if run.output is not None and run.state is not RunWord.COMPLETED else None,
         _event_list(view, run, events, after, last),
     )
 
@@ -225,7 +267,7 @@ def _event_list(view: View, run: RunReport, events: list[RunEvent], after: int, 
         else None,
     ]
     items = (
-        tag("li", tag("span", event.seq, class_="soft mono"), " ", cut(str(event), 300), " ", moment(event.at))
+        tag("li", tag("span", event.seq, class_="soft mono"), tag("span", cut(str(event), 300)), moment(event.at))
         for event in events
     )
     return join(

@@ -5,10 +5,10 @@ import time
 from troth.runtime.workflows.record.report import RunWord
 from troth.runtime.workflows.render.markup import Html, join, tag
 from troth.server.errors import ApiError
-from troth.server.pages.frame.layout import Page
-from troth.server.pages.frame.parts import choices, empty, field, pager, rows
+from troth.server.pages.frame.layout import HtmlPage
+from troth.server.pages.frame.parts import badge, choices, empty, field, filter_form, moment, none_so_far, pager, rows
 from troth.server.pages.frame.view import View
-from troth.server.pages.lists.queries import ListFilter, find_runs
+from troth.server.pages.lists.queries import ListFilter, counts_of_runs, failures_since, find_runs
 from troth.server.pages.lists.run_row import item_row
 
 __all__ = ["show"]
@@ -17,8 +17,10 @@ _SHOWN = 50
 _AGES = {"1h": 3600, "24h": 86_400, "7d": 7 * 86_400, "30d": 30 * 86_400}
 
 
-async def show(view: View) -> Page:
+async def show(view: View) -> HtmlPage:
     """The page."""
+    if view.word("failed_since"):
+        return await _failures(view)
     words = view.words("state", "workflow", "session", "since", "text", "before")
     if words["state"] and words["state"] not in set(RunWord):
         raise ApiError(400, "invalid_field", f"There is no state {words['state']!r} of a run.", param="state")
@@ -26,13 +28,65 @@ async def show(view: View) -> Page:
     filters = ListFilter(states, words["workflow"], words["session"], words["text"], _since(words["since"]))
     runtime, owner = view.context.runtime, view.caller.sees
     page = await view.ask(lambda: find_runs(runtime, filters, words["before"], _SHOWN, owner))
+    is_narrowed = any(words[name] for name in ("workflow", "session", "since", "text"))
+    counts = {} if is_narrowed else await view.ask(lambda: counts_of_runs(runtime, owner))
     body = join(
         tag("h1", "Runs"),
+        _pills(view, counts, words["state"]),
         _filters(view, words),
-        rows((item_row(view, run) for run in page), "runs-rows") if page.items else _nothing(words),
+        rows((item_row(view, run) for run in page), "runs-rows") if page.items else _nothing(words, page.next),
         pager(view.link("runs"), words, page.next),
     )
-    return Page("Runs", body, "runs", "on=all")
+    return HtmlPage("Runs", body, "runs", "on=all")
+
+
+async def _failures(view: View) -> HtmlPage:
+    """All that has failed since a moment: the list behind the number on *Now*."""
+    since = _moment(view.word("failed_since"))
+    runtime, owner = view.context.runtime, view.caller.sees
+    failures = await view.ask(lambda: failures_since(runtime, since, owner))
+    after = view.number("after")
+    shown = failures[after : after + _SHOWN]
+    words = {"failed_since": view.word("failed_since")}
+    older = view.link("runs", **words, after=after + _SHOWN) if len(failures) > after + _SHOWN else None
+    links = [
+        tag("a", "« newest", href=view.link("runs", **words)) if after else None,
+        tag("a", f"{len(failures) - after - _SHOWN:,} older »", href=older, rel="next") if older else None,
+    ]
+    body = join(
+        tag("h1", "Runs that failed"),
+        tag("p", "since ", moment(since), ", the last one first · ", tag("a", "all runs", href=view.link("runs"))),
+        rows((item_row(view, run) for run in shown), "runs-rows")
+        if shown
+        else empty(tag("h2", "No run has failed since then")),
+        tag("nav", links, class_="pager", aria_label="More of this list") if any(links) else None,
+    )
+    return HtmlPage("Runs that failed", body, "runs", "on=all")
+
+
+def _moment(word: str) -> float:
+    """A moment as *Now* writes it, in seconds since 1970, or as `since` takes it."""
+    if word.isascii() and word.replace(".", "", 1).isdigit() and len(word) < 20:
+        return float(word)
+    return _since(word) or 0.0
+
+
+def _pills(view: View, counts: dict[str, int], chosen: str) -> Html:
+    """How many runs are in each state, each the way to a list of them."""
+    links = (
+        tag(
+            "li",
+            tag(
+                "a",
+                badge(state, f"{state} {counts[state]:,}"),
+                href=view.link("runs", state=None if state == chosen else state),
+                aria_current="true" if state == chosen else None,
+            ),
+        )
+        for state in RunWord
+        if counts.get(state)
+    )
+    return tag("ul", links, class_="pills", aria_label="Runs by their state") if counts else Html("")
 
 
 def _since(word: str) -> float | None:
@@ -53,8 +107,10 @@ def _since(word: str) -> float | None:
 
 
 def _filters(view: View, words: dict[str, str]) -> Html:
-    return tag(
-        "form",
+    return filter_form(
+        view.link("runs"),
+        "runs",
+        words,
         choices("state", "state", RunWord, words["state"]),
         choices(
             "workflow",
@@ -70,16 +126,12 @@ def _filters(view: View, words: dict[str, str]) -> Html:
         ),
         field("session", "session", value=words["session"]),
         field("text", "text", value=words["text"], hint="id, name or message"),
-        tag("button", "Filter"),
-        method="get",
-        action=view.link("runs"),
-        class_="filters",
-        role="search",
-        aria_label="Filter the runs",
     )
 
 
-def _nothing(words: dict[str, str]) -> Html:
+def _nothing(words: dict[str, str], following: str | None) -> Html:
+    if following is not None:
+        return none_so_far()
     if any(words.values()):
         return empty(tag("h2", "No run is like that"), tag("p", "Take a word out of the filter to see more."))
     return empty(

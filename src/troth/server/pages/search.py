@@ -1,8 +1,11 @@
 """Search: over ids, names and messages of all that there is."""
 
-from troth.runtime.workflows.render.markup import join, tag
-from troth.server.pages.frame.layout import Page
-from troth.server.pages.frame.parts import empty, moment, pager, row, rows
+import re
+from collections.abc import Sequence
+
+from troth.runtime.workflows.render.markup import Html, join, tag
+from troth.server.pages.frame.layout import HtmlPage
+from troth.server.pages.frame.parts import empty, moment, none_so_far, pager, row, rows
 from troth.server.pages.frame.view import View
 from troth.server.pages.lists.queries import search
 
@@ -18,7 +21,15 @@ _ROOMS = {
 }
 
 
-async def show(view: View) -> Page:
+def _marked(text: str, words: Sequence[str]) -> Html:
+    """A piece of text in which the words that were searched for stand out."""
+    pieces = re.split(
+        "(" + "|".join(map(re.escape, sorted(words, key=len, reverse=True))) + ")", text, flags=re.IGNORECASE
+    )
+    return join(*(tag("mark", piece) if number % 2 else piece for number, piece in enumerate(pieces)))
+
+
+async def show(view: View) -> HtmlPage:
     """The page."""
     text = view.word("text")
     runtime, owner = view.context.runtime, view.caller.sees
@@ -28,7 +39,7 @@ async def show(view: View) -> Page:
         "form",
         tag(
             "label",
-            tag("span", "ids, names and messages"),
+            tag("span", "words of ids, names, errors, and what was said"),
             tag("input", type="search", name="text", id="text", value=text, autofocus=not text, maxlength="400"),
             class_="field",
         ),
@@ -43,13 +54,18 @@ async def show(view: View) -> Page:
             f"{hit.kind}-{hit.id}-{number}",
             view.link(_ROOMS[hit.kind], hit.id),
             tag("span", hit.kind, class_="soft"),
-            hit.title.splitlines()[0] if hit.title.strip() else hit.id,
             hit.id,
-            None,
+            "",
+            _marked(" ".join(hit.title.split()), text.split()),
             moment(hit.at),
         )
         for number, hit in enumerate(hits)
     )
-    results = rows(items, "hits") if hits else empty(tag("p", f"Nothing has {text!r} in it.")) if text else None
+    if hits:
+        results = rows(items, "hits")
+    elif following is not None:
+        results = none_so_far()
+    else:
+        results = empty(tag("p", f"Nothing has {text!r} in it.")) if text else Html("")
     more = pager(view.link("search"), {"text": text, "before": before}, following)
-    return Page("Search", join(tag("h1", "Search"), form, results, more), "search")
+    return HtmlPage("Search", join(tag("h1", "Search"), form, results, more), "search")

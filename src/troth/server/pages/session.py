@@ -11,10 +11,10 @@ from troth.runtime.store.rows.sessions import AuditRow, FileRow, KillRow, Member
 from troth.runtime.workflows.render.markup import Html, cut, join, shown_json, tag
 from troth.server.access.scopes import Scope, check_scope
 from troth.server.errors import ApiError
-from troth.server.pages.frame.layout import Page
+from troth.server.pages.frame.layout import HtmlPage
 from troth.server.pages.frame.parts import address, badge, fact, facts, field, moment, panel
 from troth.server.pages.frame.view import View
-from troth.server.pages.session_activity import activity_lists
+from troth.server.pages.session_activity import activity_lists, refusals
 from troth.server.pages.session_audit import ENTRIES, audit_list
 from troth.server.pages.session_members import members_table
 from troth.server.routes.sessions import seen_session
@@ -34,11 +34,10 @@ class _Rows:
     kills: list[KillRow]
     files: list[FileRow]
     entries: list[AuditRow]
-    refused: list[AuditRow]
     changes: list[AuditRow]
 
 
-async def show(view: View) -> Page:
+async def show(view: View) -> HtmlPage:
     """The page."""
     hypervisor, session = await seen_session(view.context, view.caller, view.id)
     after = view.number("after")
@@ -61,13 +60,15 @@ async def show(view: View) -> Page:
         _about(session),
         tag("h2", "Members"),
         members_table(view, session, contents.members),
-        activity_lists(view, session, contents.did),
         _work(view, contents.work),
-        _refused(contents.refused),
+        refusals(view, session, contents.did),
+        activity_lists(view, session, contents.did),
         _workspace(contents),
         audit_list(view, session, contents.entries, after, verdict),
     )
-    return Page(f"{session.state}: session {session.id}", body, "sessions", address(on="session", id=session.id)[1:])
+    return HtmlPage(
+        f"{session.state}: session {session.id}", body, "sessions", address(on="session", id=session.id)[1:]
+    )
 
 
 def _read(rows: SessionRows, session_id: str, after: int) -> _Rows:
@@ -85,7 +86,6 @@ def _read(rows: SessionRows, session_id: str, after: int) -> _Rows:
         rows.kills(session_id),
         rows.files(session_id, "/")[:_FILES],
         rows.audit(session=session_id, after=after, limit=ENTRIES + 1),
-        rows.audit(session=session_id, kinds=["refused"], limit=ENTRIES),
         rows.audit(session=session_id, kinds=changes, limit=ENTRIES),
     )
 
@@ -98,8 +98,8 @@ def _ask(view: View, ask: Ask) -> Html:
         (tag("input", type="hidden", name=name, value=value) for name, value in fields.items()),
         field("by", "your name", value=view.caller.owner, required=True, key=f"by-{ask.id}-"),
         field("reason", "why", key=f"why-{ask.id}-"),
-        tag("button", "Allow it", name="answer", value="yes", class_="primary"),
-        tag("button", "Refuse it", name="answer", value="no", class_="danger"),
+        tag("button", "Allow", name="answer", value="yes", class_="primary"),
+        tag("button", "Refuse", name="answer", value="no", class_="danger"),
         method="post",
         action=view.root + path,
         class_="answer",
@@ -166,28 +166,18 @@ def _work(view: View, work: list[WorkRow]) -> Html:
     items = (
         tag(
             "li",
-            tag("b", row.agent),
-            f" {row.kind} ",
-            tag("a", cut(row.what, 120), href=view.link(rooms.get(row.kind, "runs"), row.id)),
-            " ",
+            tag("span", "▶", class_="running"),
+            tag(
+                "span",
+                tag("b", row.agent),
+                f" {row.kind} ",
+                tag("a", cut(row.what, 120), href=view.link(rooms.get(row.kind, "runs"), row.id)),
+            ),
             moment(row.begun_at),
         )
         for row in work
     )
-    return join(tag("h2", "At work"), tag("ul", items))
-
-
-def _refused(entries: list[AuditRow]) -> Html:
-    if not entries:
-        return Html("")
-    items = (tag("li", tag("b", row.agent), f" {_told(row)} ", moment(row.at)) for row in entries)
-    return join(tag("h2", "Refused"), tag("ul", items, class_="refused"))
-
-
-def _told(row: AuditRow) -> str:
-    data = json.loads(row.data)
-    words = [str(data.get(name)) for name in ("what", "why") if isinstance(data, dict) and data.get(name)]
-    return cut(": ".join(words) or row.data, 400)
+    return join(tag("h2", "At work"), tag("ul", items, class_="events"))
 
 
 def _workspace(contents: _Rows) -> Html:

@@ -8,7 +8,7 @@ from troth.runtime.workflows.render.markup import Html, cut, join, tag
 from troth.server.pages.frame.parts import moment
 from troth.server.pages.frame.view import View
 
-__all__ = ["activity_lists"]
+__all__ = ["activity_lists", "refusals"]
 
 _SHOWN = 50  # of each member; all of them are in `--json`
 _MARKS = {"done": "✓", "completed": "✓", "failed": "✗", "refused": "✗", "begun": "▶"}
@@ -38,25 +38,58 @@ def _member(view: View, session: Session, agent: str, activities: list[Activity]
         tag("p", f"{earlier} earlier ones are in `troth session show {session.id} --json`.", class_="soft")
         if earlier > 0
         else None,
-        tag("ul", (_line(view, session, activity) for activity in activities[-_SHOWN:])),
+        tag("ul", (_line(view, session, activity) for activity in activities[-_SHOWN:]), class_="events"),
         class_="did",
         id=f"did-{agent}",
         open=len(session.members) <= 5,
     )
 
 
-def _line(view: View, session: Session, activity: Activity) -> Html:
+def _line(view: View, session: Session, activity: Activity, agent: str = "") -> Html:
     entry = f"{view.link('sessions', session.id, after=activity.number - 1)}#entry-{activity.number}"
     mark = _MARKS.get(activity.outcome, "·")
+    css = {"✗": "failed", "✓": "done"}.get(mark)
     return tag(
         "li",
-        tag("span", f"{mark} {activity.outcome}", class_="failed" if mark == "✗" else None),
-        " ",
-        "" if activity.kind == "refused" else f"{activity.kind} ",
-        tag("b", cut(activity.what, 200)),
-        f": {cut(activity.why, 400)}" if activity.why else None,
-        " ",
+        tag("span", mark, class_=css),
+        tag(
+            "span",
+            tag("b", cut(agent, 80), " ") if agent else None,
+            None if activity.why.startswith(f"{activity.what} ") else tag("span", activity.outcome, " ", class_=css),
+            f"{_words(activity)} ",
+            tag("a", f"entry {activity.number}", href=entry),
+        ),
         moment(activity.at),
-        " ",
-        tag("a", f"entry {activity.number}", href=entry),
+    )
+
+
+def _words(activity: Activity) -> str:
+    """What was done or refused, and why; what a reason begins with is not told twice."""
+    kind = "" if activity.kind == "refused" else f"{activity.kind} "
+    if activity.why.startswith(activity.what):
+        return f"{kind}{cut(activity.why or activity.what, 400)}"
+    return f"{kind}{cut(activity.what, 200)}{': ' if activity.why else ''}{cut(activity.why, 400)}"
+
+
+def refusals(view: View, session: Session, did: dict[str, list[Activity]]) -> Html:
+    """What was refused to whom, the last refusal first."""
+    refused = sorted(
+        (
+            (activity, agent)
+            for agent, activities in did.items()
+            for activity in activities
+            if activity.kind == "refused"
+        ),
+        key=lambda pair: -pair[0].number,
+    )
+    if not refused:
+        return Html("")
+    lines = (_line(view, session, activity, agent) for activity, agent in refused[:_SHOWN])
+    more = len(refused) - _SHOWN
+    return join(
+        tag("h2", "Refused"),
+        tag("ul", lines, class_="events refused"),
+        tag("p", f"{more} earlier ones are in `troth session show {session.id} --json`.", class_="soft")
+        if more > 0
+        else None,
     )

@@ -1,5 +1,7 @@
 """Show the audit of a session: its entries, the verdict, and the first entry that does not hold."""
 
+import json
+
 from troth.runtime.sessions.audit.verify import AuditVerdict
 from troth.runtime.sessions.session import Session
 from troth.runtime.store.rows.sessions import AuditRow
@@ -22,13 +24,14 @@ def audit_list(view: View, session: Session, entries: list[AuditRow], after: int
         tag(
             "li",
             tag("span", row.seq, class_="soft mono"),
-            " ",
-            tag("b", row.kind),
-            f" {row.agent} ",
-            tag("code", cut(row.data, 300)),
-            " ",
+            tag(
+                "span",
+                tag("b", row.kind),
+                f" {row.agent} ",
+                _data(row),
+                tag("b", " ✗ the first entry that does not hold", class_="failed") if row.seq == broken_at else None,
+            ),
             moment(row.at),
-            tag("b", " ✗ the first entry that does not hold", class_="failed") if row.seq == broken_at else None,
             id=f"entry-{row.seq}",
         )
         for row in shown
@@ -47,6 +50,26 @@ def audit_list(view: View, session: Session, entries: list[AuditRow], after: int
     )
 
 
+def _data(row: AuditRow) -> Html:
+    """What an entry says, word by word; as it stands where it is no object, or cannot be read any more."""
+    try:
+        data = json.loads(row.data)
+    except ValueError:
+        data = None
+    if not isinstance(data, dict):
+        return tag("code", cut(row.data, 300), class_="soft")
+    pairs = (
+        tag("span", tag("span", cut(name, 80), class_="soft"), " ", tag("code", cut(_word(entry), 300)), class_="pair")
+        for name, entry in data.items()
+        if entry not in (None, [], {}, "")
+    )
+    return join(*(piece for pair in pairs for piece in (pair, " ")))
+
+
+def _word(entry: object) -> str:
+    return entry if isinstance(entry, str) else json.dumps(entry, ensure_ascii=False)
+
+
 def _verdict(view: View, session: Session, verdict: AuditVerdict | None) -> Html:
     """Whether the trail holds; verifying reads all of it, so it is asked for."""
     if verdict is None:
@@ -58,7 +81,7 @@ def _verdict(view: View, session: Session, verdict: AuditVerdict | None) -> Html
     anchor = {
         "valid": "Its newest entry is the one that is anchored outside of the store.",
         "broken": "",
-        "consistent, head not anchored": "Nobody can say whether its end was cut off.",
+        "consistent, head not anchored": "It is unclear whether its end was cut off.",
     }[verdict.word]
     return panel(
         badge(verdict.word),

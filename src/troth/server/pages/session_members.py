@@ -55,7 +55,7 @@ def _member(view: View, session: Session, member: MemberView, rows: dict[str, Me
             inputs=[field("reason", "why", required=True, key=key), substitute if substitutes else Html("")],
             kind="danger",
         )
-        kill = tag("details", tag("summary", "kill …"), form) if form else None
+        kill = tag("details", tag("summary", "Kill …", class_="danger"), form) if form else None
     return tag(
         "tr",
         tag("td", tag("b", cut(member.agent, 80))),
@@ -77,6 +77,6 @@ def _rate(session: Session, member: MemberView, row: MemberRow | None) -> Html |
     unused = (
         at_once if row.tokens is None else min(at_once, row.tokens + max(0.0, time.time() - row.tokens_at) * per_second)
     )
-    label = f"{at_once - unused:.0f} of {at_once:g} at once used, {per_second:g} a second"
+    label = f"{at_once - unused:.0f} of {at_once:g} acts used; {per_second:g} come back each second"
     meter = tag("meter", label, min="0", max=f"{at_once:g}", value=f"{at_once - unused:.1f}", aria_label=label)
     return join(meter, " ", tag("span", label, class_="soft"))

@@ -2,10 +2,21 @@
 
 from troth.runtime.sessions.state import SessionState
 from troth.runtime.store.list_records import SessionItem
-from troth.runtime.workflows.render.markup import Html, join, tag
+from troth.runtime.workflows.render.markup import Html, cut, join, tag
 from troth.server.errors import ApiError
-from troth.server.pages.frame.layout import Page
-from troth.server.pages.frame.parts import badge, choices, empty, moment, pager, row, rows
+from troth.server.pages.frame.layout import HtmlPage
+from troth.server.pages.frame.parts import (
+    badge,
+    choices,
+    empty,
+    field,
+    filter_form,
+    moment,
+    none_so_far,
+    pager,
+    row,
+    rows,
+)
 from troth.server.pages.frame.view import View
 from troth.server.pages.lists.queries import ListFilter, find_sessions
 
@@ -14,42 +25,42 @@ __all__ = ["show"]
 _SHOWN = 50
 
 
-async def show(view: View) -> Page:
+async def show(view: View) -> HtmlPage:
     """The page."""
-    words = view.words("state", "before")
+    words = view.words("state", "text", "before")
     if words["state"] and words["state"] not in set(SessionState):
         raise ApiError(400, "invalid_field", f"There is no state {words['state']!r} of a session.", param="state")
     runtime, owner = view.context.runtime, view.caller.sees
-    filters = ListFilter((words["state"],) if words["state"] else ())
+    filters = ListFilter((words["state"],) if words["state"] else (), text=words["text"])
     page = await view.ask(lambda: find_sessions(runtime, filters, words["before"], _SHOWN, owner))
-    form = tag(
-        "form",
+    form = filter_form(
+        view.link("sessions"),
+        "sessions",
+        words,
         choices("state", "state", SessionState, words["state"]),
-        tag("button", "Filter"),
-        method="get",
-        action=view.link("sessions"),
-        class_="filters",
-        role="search",
-        aria_label="Filter the sessions",
+        field("text", "text", value=words["text"], hint="id or creator"),
     )
     body = join(
         tag("h1", "Sessions"),
         form,
-        rows((_row(view, session) for session in page), "sessions-rows") if page.items else _nothing(words),
+        rows((_row(view, session) for session in page), "sessions-rows") if page.items else _nothing(words, page.next),
         pager(view.link("sessions"), words, page.next),
     )
-    return Page("Sessions", body, "sessions", "on=all")
+    return HtmlPage("Sessions", body, "sessions", "on=all")
 
 
 def _row(view: View, session: SessionItem) -> Html:
-    href, title = view.link("sessions", session.id), f"by {session.creator}"
-    note = f"{session.present} present" if session.present else "nobody is present"
-    return row(f"session-{session.id}", href, badge(session.state), title, session.id, note, moment(session.created_at))
+    href = view.link("sessions", session.id)
+    present = f"{session.present} present" if session.present else "nobody is present"
+    note = f"{present}, by {cut(session.creator, 80)}"
+    return row(f"session-{session.id}", href, badge(session.state), session.id, "", note, moment(session.created_at))
 
 
-def _nothing(words: dict[str, str]) -> Html:
+def _nothing(words: dict[str, str], following: str | None) -> Html:
+    if following is not None:
+        return none_so_far()
     if any(words.values()):
-        return empty(tag("h2", "No session is like that"))
+        return empty(tag("h2", "No session is like that"), tag("p", "Take a word out of the filter to see more."))
     return empty(
         tag("h2", "There are no sessions yet"),
         tag(

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from urllib.parse import parse_qsl
 
@@ -14,16 +15,16 @@ from troth.server.access.sign_ins import check_form, visitor_of
 from troth.server.errors import ApiError, as_api_error
 from troth.server.pages.frame.assets import asset
 from troth.server.pages.frame.failure import failure_page
-from troth.server.pages.frame.layout import HEADERS, Page, answer, root_of
+from troth.server.pages.frame.layout import HEADERS, HtmlPage, answer, root_of
 from troth.server.pages.frame.recent import recent_page
 from troth.server.pages.frame.sign_in import sign_in, sign_out
 from troth.server.pages.frame.view import View
-from troth.server.pages.live import stream
+from troth.server.pages.live import streaming
 from troth.server.pages.news import have_of
 
 __all__ = ["add_pages"]
 
-Show = Callable[[View], Awaitable[Page]]
+Show = Callable[[View], Awaitable[HtmlPage]]
 Act = Callable[[View, dict[str, str]], Awaitable[str | Response]]
 
 PAGES = {
@@ -55,7 +56,7 @@ def add_pages(app: FastAPI) -> None:
     app.add_route("/assets/{name}", asset, methods=["GET"], include_in_schema=False)
     app.add_route("/sign-in", sign_in, methods=["GET", "POST"], include_in_schema=False)
     app.add_route("/sign-out", sign_out, methods=["POST"], include_in_schema=False)
-    app.add_route("/live", stream, methods=["GET"], include_in_schema=False)
+    app.add_route("/live", streaming(_sent_along), methods=["GET"], include_in_schema=False)
     for path, name in PAGES.items():
         app.add_route(path, _showing(name), methods=["GET"], include_in_schema=False)
         app.add_route(path, _acting(name), methods=["POST"], include_in_schema=False)
@@ -75,16 +76,32 @@ def _showing(name: str) -> Callable[[Request], Awaitable[Response]]:
 
 
 async def _shown(request: Request, name: str) -> Response:
-    show: Show = import_module(f"troth.server.pages.{name}").show
-
-    async def make() -> Response:
-        view = View(request)
-        thing = request.path_params.get("id", "")
-        have = await view.ask(lambda: have_of(view.context, _FOLLOWED.get(name, "all"), thing))
-        return answer(request, replace(await show(view), have=have))
-
     place = recent_page(request) if name in _SHARED else None
-    return await make() if place is None else await place[0].answer(place[1], make)
+    return (
+        await _made(request, name) if place is None else await place[0].answer(place[1], partial(_made, request, name))
+    )
+
+
+async def _made(request: Request, name: str) -> Response:
+    """A page as of now."""
+    show: Show = import_module(f"troth.server.pages.{name}").show
+    view = View(request)
+    thing = request.path_params.get("id", "")
+    have = await view.ask(lambda: have_of(view.context, _FOLLOWED.get(name, "all"), thing))
+    return answer(request, replace(await show(view), have=have))
+
+
+def _sent_along(path: str) -> Callable[[Request], Awaitable[Response]] | None:
+    """What makes the page at an address, if it is one that is sent along with what has changed."""
+    name = PAGES.get(path)
+    if name is None or name not in _SHARED:
+        return None
+
+    async def make(request: Request) -> Response:
+        check_scope(visitor_of(request).caller, Scope.READ)
+        return await _made(request, name)
+
+    return make
 
 
 def _acting(name: str) -> Callable[[Request], Awaitable[Response]]:

@@ -36,7 +36,7 @@ class AuditPage(BaseModel):
     data: list[AuditEntry]
 
 
-class Verdict(BaseModel):
+class TrailVerdict(BaseModel):
     """What a verification of the whole trail found."""
 
     verdict: Literal["valid", "consistent, head not anchored", "broken"]
@@ -78,8 +78,8 @@ async def read_audit(
 
 
 @router.get("/audit/verify", **needs(Scope.ADMIN))
-async def verify_audit(context: ContextDep) -> Verdict:
+async def verify_audit(context: ContextDep) -> TrailVerdict:
     """Verify the whole trail with the server's key and anchor."""
     hypervisor = await call(lambda: context.runtime.hypervisor)
     verdict = await call(hypervisor.verify_audit)
-    return Verdict(verdict=verdict.word, entries=verdict.entries, problem=verdict.problem, entry=verdict.entry)
+    return TrailVerdict(verdict=verdict.word, entries=verdict.entries, problem=verdict.problem, entry=verdict.entry)

@@ -5,7 +5,7 @@ from contextlib import aclosing
 from typing import Any
 
 from fastapi import APIRouter
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from troth.server.access.owners import created_at
@@ -14,13 +14,14 @@ from troth.server.context import ContextDep
 from troth.server.direct_route import DirectRoute
 from troth.server.errors import ApiError, as_api_error
 from troth.server.idempotency import OnceDep, Seed
-from troth.server.openai_api.answer import Answer
+from troth.server.json_response import JSONResponse
+from troth.server.openai_api.answer import LoggedAnswer
 from troth.server.openai_api.completion import ChunkWriter, completion, error_frame, failure_of
 from troth.server.openai_api.messages import read_messages
 from troth.server.openai_api.parameters import CHAT, check_extra
-from troth.server.openai_api.talk import ClosingError, OwedTurn, Talk, follow
+from troth.server.openai_api.talk import ClosingError, OwedTurn, Talk
 from troth.server.routes.models import unknown_model
-from troth.server.streams.sse import COMMENT, EventStream, check_room
+from troth.server.streams.sse import COMMENT, EventStream, check_room, joined
 
 __all__ = ["JSON_OR_STREAM", "closing", "router"]
 
@@ -80,7 +81,7 @@ async def create_completion(body: ChatRequest, context: ContextDep, caller: Call
         headers = {"x-troth-conversation": talk.conversation_id}
         if body.stream:
             with_usage = body.stream_options is not None and body.stream_options.include_usage
-            answer = Answer(talk.answer_id)
+            answer = LoggedAnswer(talk.answer_id)
             writer = ChunkWriter(answer, body.model, created, with_usage=with_usage)
             return EventStream(context, _chunks(talk, turn, answer, writer), headers)
         answer = await talk.await_end(turn)
@@ -91,18 +92,14 @@ async def create_completion(body: ChatRequest, context: ContextDep, caller: Call
     return await once(work)
 
 
-async def _chunks(talk: Talk, turn: OwedTurn, answer: Answer, writer: ChunkWriter) -> AsyncIterator[bytes]:
+async def _chunks(talk: Talk, turn: OwedTurn, answer: LoggedAnswer, writer: ChunkWriter) -> AsyncIterator[bytes]:
     try:
-        for happening in answer.take(turn.events):  # so that the first byte waits for no reading
-            for chunk in writer.frames(happening):
-                yield chunk
-        async with aclosing(follow(talk.context, talk.conversation_id, answer.cursor or talk.after)) as pages:
+        async with aclosing(talk.pages(turn)) as pages:
             async for events in pages:
                 if not events:
                     yield COMMENT
-                for happening in answer.take(events):
-                    for chunk in writer.frames(happening):
-                        yield chunk
+                for chunk in joined(frame for happening in answer.take(events) for frame in writer.frames(happening)):
+                    yield chunk
                 if answer.is_over:
                     talk.over(turn)
                     return

@@ -1,10 +1,11 @@
-"""Look at what is owed, and say that it has arrived."""
+"""Look at deliveries, and acknowledge them."""
 
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel
 
+from troth.runtime.promises.errors import UnknownDeliveryError
 from troth.runtime.store.promise_records import DeliveryRecord, DeliveryState
 from troth.server.access.owners import acheck_seen
 from troth.server.access.scopes import Caller, CallerDep, Scope, needs
@@ -35,9 +36,20 @@ class DeliveryInfo(BaseModel):
     finished_at: float | None
 
 
-class DeliveryDetails(DeliveryInfo):
-    """A delivery with what it tells."""
+class AttemptInfo(BaseModel):
+    """What one attempt to send came to, in the receiver's own words."""
 
+    number: int
+    at: float
+    channel: str | None
+    outcome: str
+    words: str
+
+
+class DeliveryDetails(DeliveryInfo):
+    """A delivery with what it tells, and what its last attempts came to."""
+
+    attempts: list[AttemptInfo]
     text: str
     data: Any = None
 
@@ -62,7 +74,10 @@ def info(record: DeliveryRecord) -> dict[str, Any]:
 
 async def find_delivery(context: ServerContext, caller: Caller, delivery_id: str) -> DeliveryRecord:
     """A delivery of the caller's."""
-    record = await context.runtime.outbox.afind(delivery_id)
+    try:
+        record = await context.runtime.outbox.afind(delivery_id)
+    except UnknownDeliveryError:
+        raise not_found("delivery", delivery_id) from None  # as one that is somebody else's
     if not await acheck_seen(context, caller, record.session, *OWNING):
         raise not_found("delivery", delivery_id)
     return record
@@ -76,7 +91,7 @@ async def list_deliveries(
     state: Annotated[DeliveryState | None, Query()] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> DeliveryList:
-    """What is owed to a session, and what was given up; with `state`, those in that state."""
+    """The deliveries of a session that are pending or were given up; with `state`, those in that state."""
     if not await acheck_seen(context, caller, session, *OWNING):
         raise not_found("session", session)
     states = None if state is None else [state]
@@ -89,7 +104,8 @@ async def show_delivery(delivery_id: DeliveryId, context: ContextDep, caller: Ca
     """A delivery with what it tells. Reading acknowledges nothing."""
     record = await find_delivery(context, caller, delivery_id)
     content = await context.runtime.outbox.aread(delivery_id)
-    return DeliveryDetails(**info(record), text=content.text, data=content.data)
+    attempts = [AttemptInfo(**attempt._asdict()) for attempt in record.attempts]
+    return DeliveryDetails(**info(record), attempts=attempts, text=content.text, data=content.data)
 
 
 @router.post("/deliveries/{delivery_id}/ack", **needs(Scope.ACT))

@@ -8,6 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel
 
+from troth.runtime.jobs.errors import UnknownJobError
 from troth.runtime.jobs.records import JobRecord, JobState
 from troth.server.access.owners import acheck_seen
 from troth.server.access.scopes import Caller, CallerDep, Scope, needs
@@ -64,7 +65,10 @@ def info(record: JobRecord) -> JobInfo:
 
 async def find_job(context: ServerContext, caller: Caller, job_id: str) -> JobRecord:
     """A job of the caller's; 410 if its retention is over."""
-    record = await context.runtime.jobs.aget(job_id)
+    try:
+        record = await context.runtime.jobs.aget(job_id)
+    except UnknownJobError:
+        raise not_found("job", job_id) from None  # as one that is somebody else's
     if not await acheck_seen(context, caller, record.session, *OWNING):
         raise not_found("job", job_id)
     if record.state is JobState.EXPIRED:

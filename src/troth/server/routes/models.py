@@ -15,7 +15,7 @@ __all__ = ["router", "unknown_model"]
 router = APIRouter(tags=["models"], route_class=DirectRoute)
 
 
-class Model(BaseModel):
+class AgentEntry(BaseModel):
     """One agent."""
 
     id: str
@@ -28,7 +28,7 @@ class ModelList(BaseModel):
     """All agents."""
 
     object: Literal["list"] = "list"
-    data: list[Model]
+    data: list[AgentEntry]
 
 
 def unknown_model(context: ServerContext, name: str) -> ApiError:
@@ -46,12 +46,12 @@ def list_models(context: ContextDep) -> ModelList:
 
 
 @router.get("/models/{model:path}", **needs(Scope.READ))
-def show_model(model: Annotated[str, Path(max_length=200)], context: ContextDep) -> Model:
+def show_model(model: Annotated[str, Path(max_length=200)], context: ContextDep) -> AgentEntry:
     """One agent."""
     if model not in context.agents:
         raise unknown_model(context, model)
     return _model(context, model)
 
 
-def _model(context: ServerContext, name: str) -> Model:
-    return Model(id=name, created=int(context.began_at))
+def _model(context: ServerContext, name: str) -> AgentEntry:
+    return AgentEntry(id=name, created=int(context.began_at))

@@ -5,17 +5,18 @@ import time
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import Response
 from pydantic import BaseModel
 
 from troth.bridge import call
-from troth.runtime.promises.errors import NotSettledError
+from troth.runtime.promises.errors import NotSettledError, UnknownPromiseError
 from troth.runtime.store.promise_records import PromiseRecord, PromiseState
 from troth.server.access.owners import acheck_seen
 from troth.server.access.scopes import Caller, CallerDep, Scope, needs
 from troth.server.context import ContextDep, ServerContext
 from troth.server.direct_route import DirectRoute
 from troth.server.errors import ApiError, not_found
+from troth.server.json_response import JSONResponse
 from troth.server.prefer import PreferDep
 
 __all__ = ["OWNING", "find_promise", "router"]
@@ -70,7 +71,10 @@ def info(record: PromiseRecord) -> PromiseInfo:
 
 async def find_promise(context: ServerContext, caller: Caller, promise_id: str) -> PromiseRecord:
     """A promise of the caller's; 410 if its result is gone."""
-    record = await context.runtime.promises.aget(promise_id)
+    try:
+        record = await context.runtime.promises.aget(promise_id)
+    except UnknownPromiseError:
+        raise not_found("promise", promise_id) from None  # as one that is somebody else's
     if not await acheck_seen(context, caller, record.session, *OWNING):
         raise not_found("promise", promise_id)
     if record.state is PromiseState.EXPIRED:

@@ -5,7 +5,7 @@ from contextlib import aclosing
 from typing import Annotated, Any, NamedTuple
 
 from fastapi import APIRouter, Header, Path, Query
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from troth.bridge import call
@@ -18,15 +18,16 @@ from troth.server.context import ContextDep, ServerContext
 from troth.server.direct_route import DirectRoute
 from troth.server.errors import ApiError, as_api_error, not_found
 from troth.server.idempotency import OnceDep, Seed
-from troth.server.openai_api.answer import ANSWER, Answer
+from troth.server.json_response import JSONResponse
+from troth.server.openai_api.answer import ANSWER, LoggedAnswer
 from troth.server.openai_api.background import RESPONSE, talk_of
 from troth.server.openai_api.messages import read_input
 from troth.server.openai_api.parameters import RESPONSES, check_extra
 from troth.server.openai_api.response import EventWriter, response_of
-from troth.server.openai_api.talk import ClosingError, Talk, follow, messages_until
+from troth.server.openai_api.talk import ClosingError, OwedTurn, Talk, follow, messages_until
 from troth.server.routes.chat import JSON_OR_STREAM, closing
 from troth.server.routes.models import unknown_model
-from troth.server.streams.sse import COMMENT, EventStream, check_room
+from troth.server.streams.sse import COMMENT, EventStream, check_room, joined
 
 __all__ = ["router"]
 
@@ -129,7 +130,7 @@ async def create_response(body: ResponseRequest, context: ContextDep, caller: Ca
         if promise is not None:
             context.responses.watch(response_id)
         if body.stream:
-            return await _stream(context, caller, response_id, -1)
+            return await _stream(context, caller, response_id, turn=turn)
         if not body.background:
             await talk.await_end(turn)
         return JSONResponse(await _shown(context, caller, response_id))
@@ -197,6 +198,9 @@ async def show_response(
     stream: Annotated[bool, Query(description="as events, from the first on")] = False,  # noqa: FBT002
     starting_after: Annotated[int | None, Query(ge=0, description="the number of the last event that is known")] = None,
     last_event_id: Annotated[int | None, Header(ge=0, description="the same, as a browser sends it")] = None,
+    include_obfuscation: Annotated[  # noqa: ARG001
+        bool | None, Query(description="a hint, without effect")
+    ] = None,
 ) -> Response:
     """A response as it is now; with `stream` its events, those after number `starting_after`, and those to come."""
     await afind(context, caller, RESPONSE, response_id)
@@ -205,7 +209,7 @@ async def show_response(
     if stream:
         check_room(context)
         cursor = starting_after if last_event_id is None else last_event_id
-        return await _stream(context, caller, response_id, -1 if cursor is None else cursor)
+        return await _stream(context, caller, response_id, after=-1 if cursor is None else cursor)
     return JSONResponse(await _shown(context, caller, response_id))
 
 
@@ -238,16 +242,19 @@ async def _shown(context: ServerContext, caller: Caller, response_id: str) -> di
     return response_of(answer, belonging.details, belonging.created_at)
 
 
-async def _stream(context: ServerContext, caller: Caller, response_id: str, after: int) -> Response:
+async def _stream(
+    context: ServerContext, caller: Caller, response_id: str, *, after: int = -1, turn: OwedTurn | None = None
+) -> Response:
+    """The events of a response, for whoever has just begun it in `turn`, or for somebody else."""
     belonging = await afind(context, caller, RESPONSE, response_id)
     talk = await talk_of(context, response_id)
     if belonging is None or talk is None:
         raise not_found(RESPONSE, response_id)
-    if not (await talk.answer()).is_known:
+    if turn is None and not (await talk.answer()).is_known:
         raise await _unknown(talk)
-    answer = Answer(response_id)
+    answer = LoggedAnswer(response_id)
     writer = EventWriter(answer, belonging.details, belonging.created_at, after=after)
-    return EventStream(context, _events(context, talk, answer, writer))
+    return EventStream(context, _events(talk, turn, answer, writer))
 
 
 async def _unknown(talk: Talk) -> ApiError:
@@ -260,16 +267,18 @@ async def _unknown(talk: Talk) -> ApiError:
     return not_found(RESPONSE, talk.answer_id)
 
 
-async def _events(context: ServerContext, talk: Talk, answer: Answer, writer: EventWriter) -> AsyncIterator[bytes]:
+async def _events(talk: Talk, turn: OwedTurn | None, answer: LoggedAnswer, writer: EventWriter) -> AsyncIterator[bytes]:
+    pages = follow(talk.context, talk.conversation_id, talk.after) if turn is None else talk.pages(turn)
     try:
-        async with aclosing(follow(context, talk.conversation_id, talk.after)) as pages:
+        async with aclosing(pages):
             async for events in pages:
                 if not events:
                     yield COMMENT
-                for happening in answer.take(events):
-                    for event in writer.frames(happening):
-                        yield event
+                for chunk in joined(frame for happening in answer.take(events) for frame in writer.frames(happening)):
+                    yield chunk
                 if answer.is_over:
+                    if turn is not None:
+                        talk.over(turn)
                     return
     except ClosingError:
         yield writer.broken(closing())

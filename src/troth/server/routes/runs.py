@@ -5,7 +5,7 @@ from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from troth.bridge import call
@@ -24,9 +24,10 @@ from troth.server.context import ContextDep, ServerContext
 from troth.server.direct_route import DirectRoute
 from troth.server.errors import ApiError, not_found
 from troth.server.idempotency import OnceDep, Seed
+from troth.server.json_response import JSONResponse
 from troth.server.prefer import PreferDep, Preference
 from troth.server.run_reports import areport
-from troth.server.streams.sources import RunSource
+from troth.server.streams.sources import RunEventSource
 from troth.server.streams.sse import CursorDep, EventStream, FollowDep, stream_of
 from troth.server.telemetry import trace_context, tracing
 from troth.server.webhooks import WebhookChannel
@@ -240,9 +241,9 @@ async def run_events(
     """What happens in a run, as it happens; ends with the run. 204 if it is over and nothing follows the cursor."""
     await afind(context, caller, "run", run_id)
     run = await _exists(context, run_id)
-    if run.is_over and after and after == RunSource(context.runtime, run_id).read(after).last:
-        return Response(status_code=204)  # so that a browser does not come back for ever
-    make = partial(RunSource, context.runtime, run_id)
+    if run.is_over and after and after == RunEventSource(context.runtime, run_id).read(after).last:
+        return Response(status_code=204)  # so that a browser does not come back forever
+    make = partial(RunEventSource, context.runtime, run_id)
     return stream_of(context, make, history_topic(run_id), after, follow=follow)
 
 
@@ -272,7 +273,7 @@ class Forking(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    step: str | None = Field(default=None, description="the first step that is done anew; all of them without it")
+    step: str | None = Field(default=None, description="the first step that is done again; all of them without it")
 
 
 @router.post("/runs/{run_id}/approve", response_model=RunInfo, **needs(Scope.ACT))

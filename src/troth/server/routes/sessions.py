@@ -1,10 +1,11 @@
 """Govern sessions: create, join, act, elevate, kill, end; each verb is the hypervisor's own."""
 
 import asyncio
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from troth.bridge import call
@@ -22,6 +23,7 @@ from troth.server.context import ContextDep, ServerContext
 from troth.server.direct_route import DirectRoute
 from troth.server.errors import ApiError, not_found
 from troth.server.idempotency import OnceDep, Seed
+from troth.server.json_response import JSONResponse
 from troth.server.prefer import PreferDep
 from troth.server.telemetry import tracing
 from troth.server.telemetry.names import Attribute, SpanName
@@ -33,6 +35,7 @@ router = APIRouter(tags=["sessions"], route_class=DirectRoute)
 SessionId = Annotated[str, Path(max_length=200, description="the id of the session")]
 AgentId = Annotated[str, Path(max_length=256, description="the agent, as it joined")]
 _FORBID = ConfigDict(extra="forbid")
+_UNTIL_BEGUN = 0.02  # seconds between two looks whether an act is written down
 
 
 class PolicyRow(BaseModel):
@@ -316,15 +319,16 @@ async def execute(
         act_id = seed.id("act")
         await aclaim(context, caller, "act", act_id, {"session": session_id})
 
-        def perform() -> Any:
-            return hypervisor.perform_act(session_id, body.agent, body.action, body.inputs, run_id=act_id)
-
         with HttpChannel.session(session_id):
+            perform = partial(hypervisor.perform_act, session_id, body.agent, body.action, body.inputs, run_id=act_id)
             task = asyncio.ensure_future(call(perform))
         context.tasks.add(task)
         task.add_done_callback(context.tasks.discard)
         await asyncio.wait({task}, timeout=context.limits.wait if prefer.wait is None else prefer.wait)
         record = await call(hypervisor.engine.find, act_id)
+        while record is None and not task.done():  # a refusal now would be followed by the act all the same
+            await asyncio.wait({task}, timeout=_UNTIL_BEGUN)
+            record = await call(hypervisor.engine.find, act_id)
         if (
             task.done()
             and (problem := task.exception()) is not None

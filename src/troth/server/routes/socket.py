@@ -9,7 +9,7 @@ Every message is a JSON object. What the client sends has a number of its own, `
 
 The server answers `{"type": "ack", "of": 1, …}` when it is done, or `{"type": "error", "of": 1, "error": {…}}`. What it
 sends by itself has a number of the server's, `n`: events, with their subscription and their number in the log, and
-deliveries. A delivery that is not acknowledged when the socket closes is owed again.
+deliveries. A delivery that is not acknowledged when the socket closes is pending again.
 """
 
 import asyncio
@@ -28,10 +28,12 @@ from troth.server.access.scopes import Caller, Scope, check_scope
 from troth.server.channels import Reader, SocketChannel
 from troth.server.context import ServerContext
 from troth.server.errors import ApiError, as_api_error, body_of
+from troth.server.half_letters import refuse_half_letters
 from troth.server.idempotency import Once, Seed
+from troth.server.json_response import encoded
 from troth.server.routes.conversations import NewMessage, opened, say
 from troth.server.streams.feeds import Item, Source
-from troth.server.streams.sources import LogSource, RunSource
+from troth.server.streams.sources import LogSource, RunEventSource
 from troth.server.streams.sse import Notice, check_room, one_line, tell
 
 __all__ = ["SOCKET", "router"]
@@ -136,17 +138,20 @@ class _Socket:
         while True:
             message = await self._out.get()
             async with asyncio.timeout(self._context.limits.write_time):
-                await self._websocket.send_text(one_line(message))
+                await self._websocket.send_text(encoded(one_line(message)).decode())
 
     async def _read(self) -> None:
         while True:
-            text = await self._websocket.receive_text()
+            text = await self._receive()
             number: object = None
             try:
+                if text is None:
+                    raise ApiError(400, "invalid_message", "A message is a text: send frames of text, not of bytes.")
+                refuse_half_letters(encoded(text))
                 message = json.loads(text)
                 if not isinstance(message, dict):
                     raise ApiError(400, "invalid_message", "A message is a JSON object.")
-                number = message.get("n")
+                number = message.get("n") if isinstance(message.get("n"), int) else None
                 verb = self._verbs.get(str(message.get("type")))
                 if verb is None:
                     verbs = ", ".join(self._verbs)
@@ -161,6 +166,14 @@ class _Socket:
             if answer is not None:
                 await self._out.put({"type": "ack", "of": number, **answer})
 
+    async def _receive(self) -> str | None:
+        """The next message; nothing if it is one of bytes."""
+        message = await self._websocket.receive()
+        if message["type"] == "websocket.disconnect":
+            raise WebSocketDisconnect(message["code"], message.get("reason"))
+        text: str | None = message.get("text")
+        return text
+
     # What a client may ask for
 
     async def _subscribe(self, message: object) -> dict[str, Any]:
@@ -174,7 +187,7 @@ class _Socket:
         await afind(self._context, self._caller, kind, thing)
         source: Source
         if kind == "run":
-            source = RunSource(self._context.runtime, thing)
+            source = RunEventSource(self._context.runtime, thing)
         else:
             await opened(self._context, self._caller, thing)
             source = LogSource(self._context.store, log_of(thing))
@@ -199,7 +212,7 @@ class _Socket:
                 await self._context.turns.start(conversation, unless_since=since)
 
         async def work(seed: Seed) -> Any:
-            from fastapi.responses import JSONResponse
+            from troth.server.json_response import JSONResponse
 
             number = await say(self._context, self._caller, belonging, conversation, body, seed, start)
             return JSONResponse({"number": number})

@@ -3,7 +3,6 @@
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query, Response
-from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from troth.runtime.store.promise_records import DeliveryState
@@ -11,6 +10,7 @@ from troth.server.access.scopes import CallerDep, Scope, needs
 from troth.server.context import ContextDep
 from troth.server.direct_route import DirectRoute
 from troth.server.idempotency import OnceDep, Seed
+from troth.server.json_response import JSONResponse
 from troth.server.webhooks import Endpoint
 
 __all__ = ["router"]
@@ -135,7 +135,7 @@ def show_webhook(webhook_id: WebhookId, context: ContextDep, caller: CallerDep) 
 
 @router.delete("/webhooks/{webhook_id}", status_code=204, **needs(Scope.ACT))
 async def delete_webhook(webhook_id: WebhookId, context: ContextDep, caller: CallerDep) -> None:
-    """Forget a receiver. What is owed to it is stored, for whoever asks."""
+    """Forget a receiver. Its deliveries are stored, and can be asked for."""
     await context.webhooks.delete(webhook_id, caller.sees)
 
 
@@ -159,7 +159,7 @@ async def rotate_secret(
 
 @router.post("/webhooks/{webhook_id}/disable", **needs(Scope.ACT))
 async def disable_webhook(webhook_id: WebhookId, context: ContextDep, caller: CallerDep) -> WebhookInfo:
-    """Send nothing more to a receiver. What is owed to it is stored."""
+    """Send nothing more to a receiver. Its deliveries are stored."""
     return info(await context.webhooks.disable(webhook_id, caller.sees))
 
 

@@ -1,16 +1,21 @@
 """Read and write the texts of a session, as one of its members: each change is judged and audited."""
 
+import json
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
+from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from troth.bridge import call
-from troth.runtime.sessions.workspace import Workspace
+from troth.runtime.sessions.hypervisor import Hypervisor
+from troth.runtime.sessions.workspace import CHANGES, Workspace
 from troth.server.access.scopes import Caller, CallerDep, Scope, needs
 from troth.server.context import ContextDep, ServerContext
 from troth.server.direct_route import DirectRoute
 from troth.server.errors import not_found
+from troth.server.idempotency import OnceDep, Seed
+from troth.server.json_response import JSONResponse
 from troth.server.routes.sessions import AgentId, SessionId, seen_session
 
 __all__ = ["router"]
@@ -20,6 +25,7 @@ router = APIRouter(tags=["workspace"], route_class=DirectRoute)
 TextPath = Annotated[str, Path(max_length=1000, description="the text, below the session's root")]
 SnapshotName = Annotated[str, Path(max_length=200, description="the name of the snapshot")]
 _BASE = "/sessions/{session_id}/members/{agent}/workspace"
+_PAGE = 500  # entries of the trail that are read at once
 _FORBID = ConfigDict(extra="forbid")
 
 
@@ -29,7 +35,7 @@ class TextList(BaseModel):
     data: list[str]
 
 
-class Text(BaseModel):
+class WorkspaceText(BaseModel):
     """One text."""
 
     path: str
@@ -98,22 +104,22 @@ async def list_texts(
 @router.get(_BASE + "/texts/{path:path}", **needs(Scope.READ))
 async def read_text(
     session_id: SessionId, agent: AgentId, path: TextPath, context: ContextDep, caller: CallerDep
-) -> Text:
+) -> WorkspaceText:
     """One text."""
     workspace = await workspace_of(context, caller, session_id, agent)
     text = await call(workspace.read, path)
     if text is None:
         raise not_found("text", path)
-    return Text(path=path, text=text)
+    return WorkspaceText(path=path, text=text)
 
 
 @router.put(_BASE + "/texts/{path:path}", **needs(Scope.ACT))
 async def write_text(
     session_id: SessionId, agent: AgentId, path: TextPath, body: NewText, context: ContextDep, caller: CallerDep
-) -> Text:
+) -> WorkspaceText:
     """Write a text. It may be written again."""
     workspace = await workspace_of(context, caller, session_id, agent)
-    return Text(path=await call(workspace.write, path, body.text), text=body.text)
+    return WorkspaceText(path=await call(workspace.write, path, body.text), text=body.text)
 
 
 @router.delete(_BASE + "/texts/{path:path}", **needs(Scope.ACT))
@@ -135,13 +141,31 @@ async def permit_text(
     return TextList(data=[body.path])
 
 
-@router.post(_BASE + "/snapshots", **needs(Scope.ACT))
+@router.post(_BASE + "/snapshots", response_model=NewSnapshot, **needs(Scope.ACT))
 async def take_snapshot(
-    session_id: SessionId, agent: AgentId, body: NewSnapshot, context: ContextDep, caller: CallerDep
-) -> NewSnapshot:
+    session_id: SessionId, agent: AgentId, body: NewSnapshot, context: ContextDep, caller: CallerDep, once: OnceDep
+) -> Response:
     """Keep all texts as they are now. Refused if there is a snapshot of that name."""
+    hypervisor, _ = await seen_session(context, caller, session_id)
     workspace = await workspace_of(context, caller, session_id, agent)
-    return NewSnapshot(name=await call(workspace.snapshot, body.name))
+
+    async def work(seed: Seed) -> Response:
+        if not (seed.is_repeated and await call(_was_taken, hypervisor, session_id, agent, body.name, seed.since)):
+            await call(workspace.snapshot, body.name)
+        return JSONResponse(body.model_dump(mode="json"))
+
+    return await once(work)
+
+
+def _was_taken(hypervisor: Hypervisor, session_id: str, agent: str, name: str, moment: float) -> bool:
+    """Whether a member has taken this snapshot since then: an attempt at the same request, before a crash. Blocks."""
+    after, kind = 0, CHANGES["workspace.snapshot"]
+    while page := hypervisor.events(after=after, session=session_id, limit=_PAGE):
+        own = [row for row in page if (row.kind, row.agent) == (kind, agent) and row.at >= moment]
+        if any(json.loads(row.data).get("snapshot") == name for row in own):
+            return True
+        after = page[-1].seq
+    return False
 
 
 @router.post(_BASE + "/snapshots/{name}/restore", **needs(Scope.ACT))

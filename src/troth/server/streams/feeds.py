@@ -13,11 +13,13 @@ from typing import NamedTuple, Protocol
 
 from troth.bridge import call
 from troth.runtime.store import Notifier, Store
+from troth.server.json_response import encoded
 
-__all__ = ["Feed", "Feeds", "Item", "Page", "Source", "frame"]
+__all__ = ["EventPage", "Feed", "Feeds", "Item", "Source", "frame"]
 
 _KEPT = 512  # events that a feed keeps for those who are nearly up to date
 _GATHER = 0.05  # seconds in which news gather before they are read, so that a quick log is not read for each entry
+_FEW = 16  # readers to whom news are told at once: each telling costs as many writes as there are readers
 _END = 1 << 62  # beyond any number of an event
 _LOOK_AGAIN = 5.0  # seconds after which a quiet log is looked at without news
 
@@ -45,10 +47,10 @@ def frame(kind: str | None, data: str, number: int | None = None) -> bytes:
     """One frame of a stream. `data` is one line of text, as JSON is."""
     head = "" if number is None else f"id: {number}\n"
     name = "" if kind is None else f"event: {kind}\n"
-    return f"{head}{name}data: {data}\n\n".encode()
+    return encoded(f"{head}{name}data: {data}\n\n")
 
 
-class Page(NamedTuple):
+class EventPage(NamedTuple):
     """What was read: the events, where the log begins now and ends, and whether it is over with them."""
 
     items: Sequence[Item]
@@ -62,7 +64,7 @@ class Source(Protocol):
 
     topic: str
 
-    def read(self, after: int) -> Page:
+    def read(self, after: int) -> EventPage:
         """The next events after number `after`, some of them. Blocks; called in a thread."""
 
 
@@ -78,8 +80,9 @@ class Feed:
         self.problem: Exception | None = None
         self.readers = 0
         self._told_at = 0.0
+        self._is_only_last = getattr(source, "is_only_last", False)
         self._kept: deque[Item] = deque(maxlen=_KEPT)
-        self._change: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting: set[asyncio.Future[bool]] = set()
 
     def after(self, cursor: int) -> list[Item] | None:
         """The events after `cursor`, if they are kept; None if they have to be read from the store."""
@@ -87,6 +90,8 @@ class Feed:
             return None
         if cursor == self.last:
             return []
+        if self._is_only_last:
+            return [self._kept[-1]] if self._kept else None
         if not self._kept or self._kept[0].seq > cursor + 1:
             return None
         skipped = max(0, cursor + 1 - self._kept[0].seq)
@@ -94,14 +99,21 @@ class Feed:
 
     async def wait(self, timeout: float) -> bool:
         """Wait for a change; false if there was none in time."""
-        changed, _ = await asyncio.wait({self._change}, timeout=timeout)
-        return bool(changed)
+        loop = asyncio.get_running_loop()
+        waiter: asyncio.Future[bool] = loop.create_future()  # of its own: one future for all costs each of them twice
+        self._waiting.add(waiter)
+        timer = loop.call_later(timeout, _settle, waiter, False)
+        try:
+            return await waiter
+        finally:
+            timer.cancel()
+            self._waiting.discard(waiter)
 
     def wake(self) -> None:
         """Let everybody look again."""
-        change, self._change = self._change, asyncio.get_running_loop().create_future()
-        if not change.done():
-            change.set_result(None)
+        waiting, self._waiting = self._waiting, set()
+        for waiter in waiting:
+            _settle(waiter, True)
 
     async def follow(self, store: Store) -> None:
         """Read what comes, until the log is over or nobody follows it any more."""
@@ -121,11 +133,13 @@ class Feed:
             self.wake()
 
     def _pause(self) -> float:
-        """How long to let news gather: some logs are told of only so often."""
+        """How long to let news gather: some logs are told of only so often, and few readers at once after a silence."""
         apart: float = getattr(self.source, "apart", 0.0)
+        if not apart and self.readers <= _FEW:
+            return max(0.0, self._told_at + _GATHER - time.monotonic())
         return max(_GATHER, self._told_at + apart - time.monotonic())
 
-    def _take(self, page: Page) -> bool:
+    def _take(self, page: EventPage) -> bool:
         """Keep what was read; answers whether there may be more at once."""
         is_first = self.last < 0
         if page.items:
@@ -140,6 +154,11 @@ class Feed:
         if page.items or is_first or self.is_over:
             self.wake()
         return bool(page.items)
+
+
+def _settle(waiter: "asyncio.Future[bool]", is_news: bool) -> None:  # noqa: FBT001
+    if not waiter.done():
+        waiter.set_result(is_news)
 
 
 class Feeds:

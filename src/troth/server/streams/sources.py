@@ -5,26 +5,26 @@ from dataclasses import asdict
 from troth.runtime.assemble import Runtime
 from troth.runtime.store import Store
 from troth.runtime.store.sqlite.transaction import stream_topic
-from troth.server.streams.feeds import Item, Page
+from troth.server.streams.feeds import EventPage, Item
 from troth.server.streams.sse import one_line
 
-__all__ = ["LogSource", "RunSource"]
+__all__ = ["LogSource", "RunEventSource"]
 
 _PAGE = 500
 
 
-class RunSource:
+class RunEventSource:
     """The events of one run. It is over when the run is."""
 
     def __init__(self, runtime: Runtime, run_id: str) -> None:
         self._pages = runtime.event_pages(run_id)
         self.topic = self._pages.topic
 
-    def read(self, after: int) -> Page:
+    def read(self, after: int) -> EventPage:
         """The next events."""
         events, last, is_over = self._pages.read(after, _PAGE)
         items = [Item(event.seq, event.what.replace(" ", "."), one_line(asdict(event))) for event in events]
-        return Page(items, 1, last, is_over)
+        return EventPage(items, 1, last, is_over)
 
 
 class LogSource:
@@ -35,11 +35,11 @@ class LogSource:
         self._store = store
         self._stream = stream
 
-    def read(self, after: int) -> Page:
+    def read(self, after: int) -> EventPage:
         """The next entries."""
         last, first = self._store.last_event(self._stream), self._store.trimmed(self._stream) + 1
         if after + 1 < first:
-            return Page((), first, last, is_over=False)
+            return EventPage((), first, last, is_over=False)
         events = self._store.events(self._stream, after=after, limit=_PAGE) if after < last else []
         items = [Item(event.seq, event.kind, one_line({**event.payload, "at": event.at})) for event in events]
-        return Page(items, first, max(last, items[-1].seq if items else 0), is_over=False)
+        return EventPage(items, first, max(last, items[-1].seq if items else 0), is_over=False)

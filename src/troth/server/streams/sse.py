@@ -8,7 +8,7 @@ number. Leaving a stream cancels nothing.
 import asyncio
 import json
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import asdict
 from typing import Annotated, Any, NamedTuple
@@ -23,8 +23,9 @@ from troth.server.channels import Reader
 from troth.server.context import ServerContext
 from troth.server.direct_route import resolved_by
 from troth.server.errors import ApiError, as_api_error, body_of
+from troth.server.json_response import one_line
 from troth.server.limits import Limits
-from troth.server.streams.feeds import Feed, Item, Page, Source, frame
+from troth.server.streams.feeds import EventPage, Feed, Item, Source, frame
 
 __all__ = [
     "CursorDep",
@@ -34,6 +35,7 @@ __all__ = [
     "check_room",
     "events",
     "frame",
+    "joined",
     "one_line",
     "stream_of",
     "tell",
@@ -244,6 +246,8 @@ async def tell(
                 if items:
                     continue
                 if not follow or (feed.is_over and cursor >= feed.last):
+                    if caught_up_at is not None:
+                        await asyncio.sleep(0)  # everybody has the end before anybody's connection is cleared away
                     return
                 if feed.problem is not None:
                     raise feed.problem
@@ -270,6 +274,19 @@ def _batches(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
         yield items[start:]
 
 
+def joined(frames: Iterable[bytes]) -> Iterator[bytes]:
+    """Frames in pieces that are sent at once, as `_batches` does it."""
+    piece, size = list[bytes](), 0
+    for data in frames:
+        piece.append(data)
+        size += len(data)
+        if size > _AT_ONCE:
+            yield b"".join(piece)
+            piece, size = [], 0
+    if piece:
+        yield b"".join(piece)
+
+
 def _is_slow(behind: int, caught_up_at: float, limits: Limits) -> bool:
     """Whether a reader falls behind, and not merely had a burst of events."""
     return behind > limits.lag and time.monotonic() - caught_up_at > limits.write_time
@@ -290,15 +307,10 @@ async def _news(feed: Feed, reader: Reader | None, cursor: int, timeout: float) 
             task.cancel()
 
 
-def _gap(page: Page, cursor: int) -> dict[str, int] | None:
+def _gap(page: EventPage, cursor: int) -> dict[str, int] | None:
     """What to tell a reader whose cursor the log does not have; nothing where it does."""
     if cursor > page.last:
         return {"after": cursor, "next": page.last + 1, "last": page.last}
     if page.first > cursor + 1:
         return {"after": cursor, "next": page.first, "last": page.last}
     return None
-
-
-def one_line(value: object) -> str:
-    """One line of JSON."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)

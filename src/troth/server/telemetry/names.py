@@ -85,7 +85,10 @@ METRICS: dict[str, Metric] = {
         "troth_deliveries_promised_total", "troth.deliveries.promised", "counter", "Deliveries that were promised."
     ),
     "delivered": Metric(
-        "troth_deliveries_delivered_total", "troth.deliveries.delivered", "counter", "Deliveries that reached somebody."
+        "troth_deliveries_delivered_total",
+        "troth.deliveries.delivered",
+        "counter",
+        "Deliveries that reached a receiver.",
     ),
     "expired": Metric(
         "troth_deliveries_expired_total",
@@ -100,7 +103,7 @@ METRICS: dict[str, Metric] = {
         "troth_deliveries_owed",
         "troth.deliveries.owed",
         "gauge",
-        "Deliveries that are still owed, and work under way that will be told.",
+        "Deliveries that are pending, and work under way whose end will be reported.",
     ),
     "turns": Metric(
         "troth_turns_total", "troth.turns", "counter", "Runs of conversations that ended, by their outcome.", "outcome"

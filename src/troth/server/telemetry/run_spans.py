@@ -116,4 +116,4 @@ class RunSpans:
 
     def _reason(self, event: RunEvent) -> str:
         """Why it failed. A message can quote what people said, so without leave only its kind is told."""
-        return event.detail if self._has_content else event.detail.partition(":")[0]
+        return event.detail if self._has_content else event.error

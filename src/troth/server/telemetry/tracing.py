@@ -1,5 +1,6 @@
 """Make spans, in programs that use OpenTelemetry. It is noticed, never imported: a program without it has no spans."""
 
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from troth.server.telemetry.trace_context import Carrier, incoming
 
 __all__ = ["LiveSpan", "begin", "carrier", "finish", "is_used", "span"]
 
+_PROVIDER = "OTEL_PYTHON_TRACER_PROVIDER"
 _NANOSECONDS = 1_000_000_000
 
 Values = Mapping[Attribute, Any]
@@ -22,9 +24,9 @@ def is_used() -> bool:
     That it is imported means nothing: FastAPI does so where it is installed.
     """
     trace = _trace()
-    return trace is not None and not isinstance(
-        trace.get_tracer_provider(), trace.ProxyTracerProvider | trace.NoOpTracerProvider
-    )
+    if trace is None or (getattr(trace, "_TRACER_PROVIDER", trace) is None and _PROVIDER not in os.environ):
+        return False  # what the question below comes to, and a request asks it three times
+    return not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider | trace.NoOpTracerProvider)
 
 
 def _trace() -> Any:

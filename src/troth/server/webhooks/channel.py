@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from troth import __version__
 from troth.runtime.channels import Binding, Capability, Channel, Delivery, Receipt, bind
 from troth.runtime.promises import RetryPolicy
+from troth.server.json_response import encoded
 from troth.server.telemetry import tracing
 from troth.server.telemetry.names import Attribute, SpanName
 from troth.server.webhooks.addresses import Allowed
@@ -120,7 +121,7 @@ class WebhookChannel(Channel):
         backend = GuardedBackend(self._sending.allowed, self._sending.look_up)
         async with (
             httpcore.AsyncConnectionPool(ssl_context=self._sending.tls, network_backend=backend) as pool,
-            pool.stream("POST", endpoint.url, headers=list(headers.items()), content=body.encode()) as answer,
+            pool.stream("POST", endpoint.url, headers=list(headers.items()), content=encoded(body)) as answer,
         ):
             answer_headers = {name.lower(): value for name, value in answer.headers}
             return answer.status, answer_headers.get(b"retry-after", b"").decode("ascii", "replace") or None

@@ -53,4 +53,4 @@ def _read(text: str, host: str) -> Address:
     try:
         return ipaddress.ip_address(text)
     except ValueError:
-        raise UnknownHostError(f"the name {host!r} has {text!r}, which is no address") from None
+        raise UnknownHostError(f"the name {host!r} has {text!r}, which is not an address") from None

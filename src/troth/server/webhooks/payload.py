@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from troth.runtime.channels import Delivery
+from troth.server.json_response import encoded
 
 __all__ = ["LARGEST", "RESPONSE_PREFIX", "body_of", "type_of"]
 
@@ -60,7 +61,7 @@ def body_of(delivery: Delivery, now: float) -> str:
 def _shortened(text: str, data: object) -> dict[str, Any]:
     """What the delivery tells, without a result that is too large: `is_cut` says so, and `id` leads to it."""
     values = {"text": text, **(data if isinstance(data, dict) else {"result": data})}
-    if len(_json(values).encode()) <= LARGEST:
+    if len(encoded(_json(values))) <= LARGEST:
         return {**values, "is_cut": False}
     return {
         "text": text[:_SHORT],

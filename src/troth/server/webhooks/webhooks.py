@@ -11,6 +11,7 @@ import asyncio
 import hashlib
 import logging
 import ssl
+import threading
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -103,6 +104,7 @@ class Webhooks:
         self._cursor = 0
         self._task: asyncio.Task[None] | None = None
         self._changing = asyncio.Lock()
+        self._folding = threading.Lock()  # the outbox has a loop of its own, on another thread
 
     def _configured(self, receiver: Receiver) -> Endpoint:
         check_url(receiver.url, self._allowed)
@@ -125,7 +127,7 @@ class Webhooks:
         self._task = asyncio.create_task(self._follow(runtime), name="troth-webhooks")
 
     async def close(self) -> None:
-        """Deliver no more from here. What is owed stays owed. The runtime is not touched otherwise."""
+        """Deliver no more from here. What is pending stays so. The runtime is not touched otherwise."""
         if self._runtime is None or self._task is None:
             return
         self._task.cancel()
@@ -152,9 +154,10 @@ class Webhooks:
         runtime = self._opened()
         async with self._changing:
             while page := await call(lambda: runtime.store.events(STREAM, after=self._cursor)):
-                for event in page:
-                    fold(self._known, event)
-                self._cursor = page[-1].seq
+                with self._folding:
+                    for event in page:
+                        fold(self._known, event)
+                    self._cursor = page[-1].seq
             for gone in self._channels.keys() - self._known.keys():
                 await self._close_channel(gone)
             for endpoint in list(self._known.values()):
@@ -313,7 +316,7 @@ class Webhooks:
     async def disable(
         self, endpoint_id: str, owner: str | None = None, *, why: str = "somebody asked for it"
     ) -> Endpoint:
-        """Send a receiver nothing more. What is owed to it is stored."""
+        """Send a receiver nothing more. Its deliveries are stored."""
         endpoint = self.get(endpoint_id, owner)
         if endpoint.is_enabled:
             await self._change("disabled", endpoint, lambda *_: {"why": why})
@@ -327,7 +330,7 @@ class Webhooks:
         return self.get(endpoint_id)
 
     async def delete(self, endpoint_id: str, owner: str | None = None) -> None:
-        """Forget a receiver. What is owed to it is stored, for whoever asks."""
+        """Forget a receiver. Its deliveries are stored, and can be asked for."""
         await self._change("deleted", self._changeable(endpoint_id, owner), lambda *_: {})
 
     async def replay(self, endpoint_id: str, delivery_id: str, owner: str | None = None) -> None:
@@ -384,14 +387,16 @@ class Webhooks:
             number = tx.append_event(STREAM, "disabled", payload, now)
             tx.promises.note("webhook disabled", {"webhook": endpoint_id, "url": endpoint.url, "why": why}, now)
             if self._second_route is not None:
-                text = f"The webhook {endpoint.url} was disabled: {why}. What is owed to it is stored."
+                text = f"The webhook {endpoint.url} was disabled: {why}. Its deliveries are stored."
                 tx.promises.add_delivery(delivery.promise, "summary", now, text=text, channel=self._second_route)
             return Event(0, STREAM, number, "disabled", payload, now)
 
         disabled = await runtime.store.acommit(CHANGE, work)
         if disabled is not None:
             log.warning("The webhook %r was disabled: %s", endpoint_id, why)
-            fold(self._known, disabled)  # at once: nothing more is sent from here, before anybody reads the stream
+            with self._folding:  # at once: nothing more is sent from here, before anybody reads the stream
+                if disabled.seq > self._cursor:  # else it was read, and what came after it: it may be enabled again
+                    fold(self._known, disabled)
 
 
 def _trusted() -> ssl.SSLContext:

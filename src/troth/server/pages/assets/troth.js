@@ -7,22 +7,26 @@
 
   // ---- Times: how long ago, and the exact moment in the reader's own zone
   const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+  const ofToday = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
   const span = (seconds) => {
     const s = Math.floor(seconds);
     return s < 120 ? `${s} s` : s < 7200 ? `${Math.round(s / 60)} min` : s < 172800 ? `${Math.round(s / 3600)} h` : `${Math.round(s / 86400)} d`;
   };
-  const showTimes = () => {
+  const showTimes = (isWhole = false) => {
+    const today = new Date().toDateString();
     for (const time of all("time[datetime]")) {
       const at = Date.parse(time.dateTime), away = (Date.now() - at) / 1000;
       const [ago, moment] = time.children;
       if (!ago || !moment) continue;
       const words = Math.abs(away) < 1 ? "now" : away > 0 ? `${span(away)} ago` : `in ${span(-away)}`;
       if (ago.textContent !== words) ago.textContent = words;
-      const full = exact.format(at);
-      if (moment.textContent !== full) moment.textContent = full;
+      const full = (!isWhole && new Date(at).toDateString() === today ? ofToday : exact).format(at);
+      if (moment.textContent !== full) { moment.textContent = full; time.title = exact.format(at); }
     }
   };
   setInterval(() => { if (!document.hidden) showTimes(); }, 1000);
+  addEventListener("beforeprint", () => showTimes(true));  // on paper nobody knows what day it was
+  addEventListener("afterprint", () => showTimes());
 
   // ---- Lists hold still while somebody is in them: what is new is announced, and shown when asked for
   let showNew = false;
@@ -56,19 +60,27 @@
   };
 
   // ---- Look again: the page is asked for anew, and what differs is changed in place
-  let isLooking = false, isStale = false, lookedAt = 0, took = 0;
+  let isLooking = false, isStale = false, lookedAt = 0, took = 0, sent = "";
+  const canUnpack = "DecompressionStream" in window;
+  const unpacked = (packed) => {  // a page that came with the news is shown as if it had been asked for
+    const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
+    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")), { headers: { "Content-Type": "text/html" } });
+  };
   const look = async () => {
     isStale = true;
     if (isLooking || document.hidden) return;
     isLooking = true;
     while (isStale && !document.hidden) {
       isStale = false;
-      const rest = lookedAt + Math.max(400, took * 4) - Date.now();
+      const rest = lookedAt + Math.max(sent ? 0 : 400, took * 4) - Date.now();
       if (rest > 0) await new Promise((resume) => setTimeout(resume, rest));
       isStale = false;
       const began = lookedAt = Date.now();
+      const packed = sent;
+      sent = "";
+      const fetched = packed ? { fetch: async () => unpacked(packed) } : {};
       try {
-        await htmx.ajax("GET", location.pathname + location.search, { target: "#content", select: "#content", swap: "outerMorph" });
+        await htmx.ajax("GET", location.pathname + location.search, { target: "#content", select: "#content", swap: "outerMorph", ...fetched });
       } catch { break; }
       took = Date.now() - began;
     }
@@ -85,7 +97,7 @@
   });
 
   // ---- The stream: says that something has changed; what, the page asks for itself
-  let source = null, last = "", awaySince = 0, retry = 500, timer = 0;
+  let source = null, last = "", awaySince = 0, retry = 500, timer = 0, leaving = 0;
   const say = (text) => { const place = find("#liveness"); if (place && place.textContent !== text) place.textContent = text; };
   const isHere = () => {
     const was = awaySince;
@@ -102,7 +114,7 @@
   const news = (event) => {
     if (event.lastEventId) last = event.lastEventId;
     let have = "";
-    try { have = JSON.parse(event.data).have; } catch { /* a gap says nothing of what there is */ }
+    try { ({ have, page: sent = "" } = JSON.parse(event.data)); } catch { /* a gap says nothing of what there is */ }
     if (!have || have !== find("#content").dataset.have || isLooking) look();
   };
   const connect = () => {
@@ -110,7 +122,9 @@
     if (!body.dataset.live || (source && source.readyState === EventSource.OPEN)) return;
     source?.close();
     const after = last ? `&after=${last}` : "";
-    const stream = source = new EventSource(`${root}live?${body.dataset.live}${after}`);
+    const here = location.pathname.slice(new URL(root, location.href).pathname.length) + location.search;
+    const along = canUnpack && body.dataset.live === "on=all" ? `&page=${encodeURIComponent(here)}` : "";
+    const stream = source = new EventSource(`${root}live?${body.dataset.live}${after}${along}`);
     stream.onopen = isHere;
     stream.onerror = () => {
       stream.close();
@@ -122,7 +136,11 @@
     stream.addEventListener("closing", () => { stream.close(); isAway(); timer = setTimeout(connect, retry); });
   };
   document.addEventListener("visibilitychange", () => {
-    if (document.hidden) return;
+    if (document.hidden) {  // a tab that nobody has looked at for a minute costs nothing; it goes on from its last number
+      clearTimeout(leaving);
+      leaving = setTimeout(() => { if (document.hidden) source?.close(); }, 60000);
+      return;
+    }
     retry = 500;
     if (!source || source.readyState !== EventSource.OPEN) connect();
     if (isStale) look();
@@ -151,10 +169,12 @@
     setTimeout(() => say(awaySince ? "no connection" : "live"), 2000);
   };
   const current = () => find(".row.current");
+  const errorHere = () => all("[data-copy-error] > .panel").map((panel) =>  // what is folded in it is more than the error
+    [...panel.children].filter((part) => !part.matches("details")).map((part) => part.innerText).join("\n")).join("\n\n");
   const copies = {
-    y: () => copy((current()?.querySelector(".row-id") || find("[data-copy=id]"))?.textContent, "id"),
+    y: () => copy((current()?.querySelector(".row-id:not(:empty), .row-title:has(+ .row-id:empty)") || find("[data-copy=id]"))?.textContent, "id"),
     c: () => copy(find(".command")?.textContent, "command"),
-    e: () => copy((current()?.querySelector(".row-note") || find("[data-copy-error]"))?.innerText, "error"),
+    e: () => copy(current()?.querySelector(".row-note")?.innerText || errorHere(), "error"),
   };
 
   // ---- The keyboard
@@ -175,8 +195,15 @@
     k: () => move(-1),
     o: () => (current()?.querySelector("a") || document.activeElement.closest?.("a"))?.click(),
     u: () => { const here = find(".top nav a[aria-current]"); if (here) location.href = here.href; },
-    "/": () => { const field = find(".filters input[type=text], .filters input[type=search]"); if (field) field.focus(); else go("search"); },
-    a: () => find("main .buttons button, main .answer input[type=text], main .act button, main textarea")?.focus(),
+    "/": () => {
+      const field = find(".filters input[type=text], .filters input[type=search]");
+      if (!field) { go("search"); return; }
+      const fold = field.closest("details");
+      if (fold) fold.open = true;
+      field.focus();
+    },
+    a: () => all("main :is(.buttons button, .answer input[type=text], .act button, textarea, summary.danger)")
+      .find((part) => part.getClientRects().length)?.focus(),
     ".": () => find("[data-show-new]")?.click(),
     "?": () => { const help = find("#keys"); help.open = !help.open; if (help.open) { help.scrollIntoView(); help.firstElementChild.focus(); } },
     ...copies,
@@ -212,6 +239,10 @@
   if (find("[data-sign-in]") && !location.pathname.endsWith("/sign-in")) {
     fetch(location.href, { headers: { Accept: "text/html" } }).then((answer) => { if (answer.ok) location.reload(); }, () => {});
   }
+
+  // On a narrow screen the way around is wider than it: where one is shall be seen. The page itself is not moved.
+  const here = find(".top nav a[aria-current]");
+  if (here) here.parentElement.scrollLeft = here.offsetLeft - here.parentElement.offsetLeft - 40;
 
   showTimes();
   follow();

@@ -5,7 +5,7 @@ from starlette.responses import Response
 
 from troth.runtime.workflows.render.markup import tag
 from troth.server.errors import ApiError
-from troth.server.pages.frame.layout import Page, answer, root_of
+from troth.server.pages.frame.layout import HtmlPage, answer, root_of
 
 __all__ = ["failure_page"]
 
@@ -31,4 +31,4 @@ def failure_page(request: Request, error: ApiError) -> Response:
         class_="panel failed",
         role="alert",
     )
-    return answer(request, Page(heading, body, status=error.status, headers=dict(error.headers)))
+    return answer(request, HtmlPage(heading, body, status=error.status, headers=dict(error.headers)))

@@ -12,7 +12,7 @@ from troth.runtime.workflows.render.markup import Html, join, tag
 from troth.server.access.sign_ins import Visitor, visitor_of
 from troth.server.pages.frame.assets import HTMX, address_of
 
-__all__ = ["HEADERS", "Page", "answer", "root_of"]
+__all__ = ["HEADERS", "HtmlPage", "answer", "root_of"]
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -42,7 +42,7 @@ _MANY = 900  # bytes from which packing pays
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class HtmlPage:
     """What one page shows. `live` says what it follows, as the address of a stream wants it; empty for nothing."""
 
     title: str
@@ -63,7 +63,7 @@ def root_of(request: Request) -> str:
     return "../" * (depth - 1) or "./"
 
 
-def answer(request: Request, page: Page) -> Response:
+def answer(request: Request, page: HtmlPage) -> Response:
     """The page as it is sent."""
     text = _document(request, page).encode("utf-8", "backslashreplace")
     tag_of = f'"{hashlib.sha256(text).hexdigest()[:24]}"'
@@ -77,7 +77,7 @@ def answer(request: Request, page: Page) -> Response:
     return Response(text, page.status, headers, media_type="text/html")
 
 
-def _document(request: Request, page: Page) -> str:
+def _document(request: Request, page: HtmlPage) -> str:
     root, visitor = root_of(request), visitor_of(request)
     head = tag(
         "head",
@@ -104,7 +104,7 @@ def _document(request: Request, page: Page) -> str:
     return f'<!doctype html><html lang="en">{head}{body}</html>\n'
 
 
-def _header(page: Page, root: str, visitor: Visitor) -> Html:
+def _header(page: HtmlPage, root: str, visitor: Visitor) -> Html:
     brand = tag("a", "Troth", href=root, class_="brand")
     if not visitor.is_signed_in:
         return tag("header", brand, class_="top")

@@ -15,7 +15,10 @@ __all__ = [
     "fact",
     "facts",
     "field",
+    "filter_form",
+    "heading_of",
     "moment",
+    "none_so_far",
     "pager",
     "panel",
     "row",
@@ -61,9 +64,10 @@ _SHAPES = {
 }
 
 
-def badge(state: str) -> Html:
-    """A state: a word, a shape and a color."""
-    return tag("span", f"{_SHAPES.get(state, '·')} {state}", class_=f"state {state.replace(' ', '-').replace(',', '')}")
+def badge(state: str, words: str | None = None) -> Html:
+    """A state: a word, a shape and a color; `words` where more is to be said than its word."""
+    css = f"state {state.replace(' ', '-').replace(',', '')}"
+    return tag("span", f"{_SHAPES.get(state, '·')} {words or state}", class_=css)
 
 
 def moment(at: float | None) -> Html:
@@ -83,6 +87,12 @@ def moment(at: float | None) -> Html:
 def times(count: int, word: str = "time") -> str:
     """A count of something, in the right number: `1 time`, `2 times`."""
     return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
+
+
+def heading_of(title: str) -> str:
+    """A title as a heading has it: the command of a job without the backticks that set it off within a sentence."""
+    is_quoted = len(title) > 2 and title[0] == title[-1] == "`" and "`" not in title[1:-1]
+    return title[1:-1] if is_quoted else title
 
 
 def since(at: float, now: float | None = None) -> str:
@@ -107,7 +117,7 @@ def panel(*children: object, kind: str = "", id: str | None = None, heading: str
 
 def fact(name: str, *says: object) -> Html:
     """One thing that is known, by its name."""
-    return join(tag("dt", name), tag("dd", says))
+    return tag("div", tag("dt", name), tag("dd", says))
 
 
 def facts(*pairs: Html | None) -> Html:
@@ -118,6 +128,13 @@ def facts(*pairs: Html | None) -> Html:
 def empty(*children: object) -> Html:
     """What stands where a list has nothing."""
     return tag("div", children, class_="empty")
+
+
+def none_so_far() -> Html:
+    """What stands in a page of a list that has none, where a later one may have some."""
+    return empty(
+        tag("h2", "None so far"), tag("p", "Only the newest ones were looked at: older ones are on the next page.")
+    )
 
 
 def field(name: str, label: str, *, value: str = "", required: bool = False, hint: str = "", key: str = "") -> Html:
@@ -154,6 +171,22 @@ def choices(name: str, label: str, options: Iterable[str], chosen: str) -> Html:
         ),
         class_="field",
     )
+
+
+def filter_form(href: str, what: str, words: Mapping[str, str], *inputs: Html) -> Html:
+    """The filter of a list. A narrow screen folds it and says what is set: the list begins on the first screen."""
+    chosen = ", ".join(word for name, word in words.items() if word and name != "before")
+    form = tag(
+        "form",
+        inputs,
+        tag("button", "Filter"),
+        method="get",
+        action=href,
+        class_="filters",
+        role="search",
+        aria_label=f"Filter the {what}",
+    )
+    return tag("details", tag("summary", f"Filter: {cut(chosen, 60)}" if chosen else "Filter"), form, class_="filter")
 
 
 def rows(items: Iterable[Html], name: str) -> Html:

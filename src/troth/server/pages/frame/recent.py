@@ -15,7 +15,7 @@ from troth.runtime.store.list_records import changes_topic
 from troth.server.access.sign_ins import visitor_of
 from troth.server.context import ServerContext, context_of
 
-__all__ = ["RecentPages", "recent_page"]
+__all__ = ["RecentPages", "key_of", "recent_page"]
 
 _LASTS = 2.0  # seconds: times on a page are told as of when it was made
 _KEPT = 64  # pages
@@ -29,6 +29,14 @@ class RecentPages:
 
     async def answer(self, key: Hashable, make: Callable[[], Awaitable[Response]]) -> Response:
         """The answer that was made for `key`, or is being made; made now where there is none."""
+        first = await self.made(key, make)
+        headers = [(name, value) for name, value in first.raw_headers if name != b"content-length"]
+        answer = Response(first.body, first.status_code)
+        answer.raw_headers = [*headers, (b"content-length", str(len(first.body)).encode())]
+        return answer
+
+    async def made(self, key: Hashable, make: Callable[[], Awaitable[Response]]) -> Response:
+        """The same, as it was made: to be looked at only."""
         now = time.monotonic()
         at, task = self._answers.get(key, (0.0, None))
         if task is None or now - at > _LASTS or task.cancelled():
@@ -36,11 +44,7 @@ class RecentPages:
             while len(self._answers) >= _KEPT:
                 self._answers.pop(next(iter(self._answers)))
             self._answers[key] = now, task
-        first = await asyncio.shield(task)
-        headers = [(name, value) for name, value in first.raw_headers if name != b"content-length"]
-        answer = Response(first.body, first.status_code)
-        answer.raw_headers = [*headers, (b"content-length", str(len(first.body)).encode())]
-        return answer
+        return task.result() if task.done() else await asyncio.shield(task)
 
 
 def recent_page(request: Request) -> tuple[RecentPages, Hashable] | None:
@@ -49,8 +53,13 @@ def recent_page(request: Request) -> tuple[RecentPages, Hashable] | None:
     number = _last_change(context)
     if number is None:
         return None
+    return context.recent_pages, key_of(request, number)
+
+
+def key_of(request: Request, number: int) -> tuple[Hashable, ...]:
+    """What two looks at a page have in common that are to get the same: who looks, at what, since which change."""
     visitor, headers = visitor_of(request), request.headers
-    key = (
+    return (
         number,
         visitor.secret,
         request.scope["path"],
@@ -60,7 +69,6 @@ def recent_page(request: Request) -> tuple[RecentPages, Hashable] | None:
         headers.get("if-none-match", ""),
         "gzip" in headers.get("accept-encoding", ""),
     )
-    return context.recent_pages, key
 
 
 def _last_change(context: ServerContext) -> int | None:

@@ -1,5 +1,6 @@
 """Ask for a key once, and let the browser in."""
 
+import re
 from urllib.parse import parse_qs
 
 from starlette.requests import Request
@@ -10,11 +11,13 @@ from troth.server.access.sign_ins import check_form, drop_cookie, set_cookie, vi
 from troth.server.context import context_of
 from troth.server.errors import ApiError
 from troth.server.pages.frame.failure import failure_page
-from troth.server.pages.frame.layout import HEADERS, Page, answer, root_of
+from troth.server.pages.frame.layout import HEADERS, HtmlPage, answer, root_of
 
 __all__ = ["sign_in", "sign_out"]
 
 _LARGEST = 4096
+_PLACE = re.compile(r"[A-Za-z0-9._~%+=&?/-]{1,1000}")
+"""An address below the root, as it can stand behind `./`: it leads to nobody else."""
 
 
 async def sign_in(request: Request) -> Response:
@@ -26,17 +29,28 @@ async def sign_in(request: Request) -> Response:
     code = request.query_params.get("code", "") if is_form and request.method == "GET" else ""
     if code:
         secret = await sign_ins.with_code(code)
-        return _welcome(request, secret) if secret else _form(request, "This link was used before, or is too old.")
+        return _welcome(request, secret, "") if secret else _form(request, "This link was used before, or is too old.")
     if is_form and request.method == "POST":
         site = request.headers.get("sec-fetch-site")
         if site not in (None, "same-origin"):
-            refusal = ApiError(403, "foreign_origin", "A page of another site sent this form, so nobody was let in.")
+            refusal = ApiError(403, "foreign_origin", "A page of another site sent this form, so nobody was signed in.")
             return failure_page(request, refusal)
         body = await request.body()
-        key = parse_qs(body[:_LARGEST].decode("utf-8", "replace")).get("key", [""])[0]
+        fields = parse_qs(body[:_LARGEST].decode("utf-8", "replace"))
+        key, wanted = (fields.get(name, [""])[0] for name in ("key", "to"))
         secret = await sign_ins.with_key(key)
-        return _welcome(request, secret) if secret else _form(request, "This key opens nothing here.")
-    return _form(request, "")
+        if secret is None:
+            return _form(request, "This key opens nothing here.", wanted)
+        return _welcome(request, secret, wanted)
+    return _form(request, "", "" if is_form else _place(request))
+
+
+def _place(request: Request) -> str:
+    """The address that somebody came to, seen from the root: they shall get there when they are signed in."""
+    path = (request.scope.get("raw_path") or request.scope["path"].encode()).split(b"?")[0].decode("ascii", "replace")
+    place = path.removeprefix(request.scope.get("root_path", "")).lstrip("/")
+    query = request.scope.get("query_string", b"").decode("ascii", "replace")
+    return f"{place}?{query}" if query else place
 
 
 async def sign_out(request: Request) -> Response:
@@ -52,17 +66,18 @@ async def sign_out(request: Request) -> Response:
     return response
 
 
-def _welcome(request: Request, secret: str) -> Response:
-    response = RedirectResponse("./", 303, {**HEADERS, "Cache-Control": "no-store"})
+def _welcome(request: Request, secret: str, wanted: str) -> Response:
+    place = wanted if _PLACE.fullmatch(wanted) and ".." not in wanted else ""
+    response = RedirectResponse(f"./{place}", 303, {**HEADERS, "Cache-Control": "no-store"})
     set_cookie(response, request, secret)
     return response
 
 
-def _form(request: Request, problem: str) -> Response:
+def _form(request: Request, problem: str, wanted: str = "") -> Response:
     body = tag(
         "section",
         tag("h1", "Sign in"),
-        tag("p", problem, class_="message", role="alert", id="problem") if problem else None,
+        tag("p", f"✗ {problem}", class_="message failed", role="alert", id="problem") if problem else None,
         tag(
             "form",
             tag("label", "A key of this server", for_="key"),
@@ -77,6 +92,7 @@ def _form(request: Request, problem: str) -> Response:
                 aria_describedby="hint",
                 autofocus=True,
             ),
+            tag("input", type="hidden", name="to", value=wanted) if wanted else None,
             tag("button", "Sign in", class_="primary"),
             method="post",
             action=f"{root_of(request)}sign-in",
@@ -84,7 +100,7 @@ def _form(request: Request, problem: str) -> Response:
         ),
         tag(
             "p",
-            "Whoever runs the server makes one with ",
+            "The operator of the server makes one with ",
             tag("code", "troth keys create OWNER"),
             ". With ",
             tag("code", "--scopes read"),
@@ -97,4 +113,4 @@ def _form(request: Request, problem: str) -> Response:
         class_="panel narrow",
         data_sign_in=True,
     )
-    return answer(request, Page("Sign in", body, status=401 if not problem else 403))
+    return answer(request, HtmlPage("Sign in", body, status=401 if not problem else 403))

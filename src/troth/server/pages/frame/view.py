@@ -81,7 +81,7 @@ class View:
         fields: Mapping[str, str] | None = None,
         inputs: Iterable[Html] = (),
         kind: str = "",
-        says: object = None,
+        id: str | None = None,  # noqa: A002
     ) -> Html:
         """A form of one button with the token of this page; nothing where the key may not press it.
 
@@ -95,8 +95,8 @@ class View:
             (tag("input", type="hidden", name=name, value=value) for name, value in hidden.items()),
             inputs,
             tag("button", label, class_=kind or None),
-            tag("div", says, class_="soft") if says else None,
             method="post",
             action=self.root + path,
             class_="act",
+            id=id,
         )

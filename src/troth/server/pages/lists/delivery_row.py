@@ -5,7 +5,7 @@ import time
 from troth.runtime.store.list_records import DeliveryItem
 from troth.runtime.workflows.render.markup import Html, cut
 from troth.runtime.workflows.render.words import span
-from troth.server.pages.frame.parts import badge, moment, row, times
+from troth.server.pages.frame.parts import badge, heading_of, moment, row, times
 from troth.server.pages.frame.view import View
 
 __all__ = ["delivery_row"]
@@ -23,4 +23,4 @@ def delivery_row(view: View, delivery: DeliveryItem) -> Html:
     href = view.link("promises", delivery.promise)
     note = ", ".join(parts)
     key, state, at = f"owed-{delivery.id}", badge(delivery.state), moment(delivery.created_at)
-    return row(key, href, state, delivery.title or delivery.promise, delivery.promise, note, at)
+    return row(key, href, state, heading_of(delivery.title) or delivery.promise, delivery.promise, note, at)

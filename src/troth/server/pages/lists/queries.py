@@ -5,9 +5,9 @@ through a server, and those are looked up one by one.
 """
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple, TypeVar
 
 from troth.errors import TrothError
 from troth.runtime.assemble import Runtime
@@ -17,16 +17,18 @@ from troth.runtime.store import StoreError
 from troth.runtime.store.list_records import ConversationItem, DeliveryItem, Page, PromiseItem, RunItem, SessionItem
 from troth.runtime.store.rows.sessions import SessionRows
 from troth.runtime.workflows.execute.waits import approval_signal
-from troth.runtime.workflows.record.report import RunReport
+from troth.runtime.workflows.record.report import RunReport, RunWord
 from troth.runtime.workflows.registry import FAMILY
 from troth.server.access.owners import page_cursor
 from troth.server.routes.promises import OWNING
 
 __all__ = [
+    "BAD",
     "Hit",
     "ListFilter",
     "asking_runs",
     "counts_of_runs",
+    "failures_since",
     "find_conversations",
     "find_deliveries",
     "find_jobs",
@@ -42,6 +44,12 @@ __all__ = [
 _PAGE = 200
 _EXAMINED = 1000  # of one's own things that one page looks at
 _ASKED = approval_signal("")
+BAD = (RunWord.FAILED, RunWord.ROLLED_BACK, RunWord.ROLLBACK_INCOMPLETE, RunWord.DAMAGED)
+"""How runs end that somebody has to look at."""
+_LONGEST = 30 * 86_400.0  # a run that failed was begun at most so long before
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +61,11 @@ class ListFilter:
     session: str = ""
     text: str = ""
     since: float | None = None
+    work: str = ""
 
     def takes_text(self, *words: str) -> bool:
-        """Whether one of these words has the text in it."""
-        return not self.text or any(self.text.casefold() in word.casefold() for word in words)
+        """Whether each word of the text is in one of these."""
+        return all(any(part in word.casefold() for word in words) for part in self.text.casefold().split())
 
 
 def find_runs(runtime: Runtime, filters: ListFilter, before: str, limit: int, owner: str | None) -> Page[RunItem]:
@@ -74,6 +83,18 @@ def find_runs(runtime: Runtime, filters: ListFilter, before: str, limit: int, ow
         cursor=before or None,
         limit=limit,
     )
+
+
+def failures_since(runtime: Runtime, moment: float, owner: str | None) -> list[RunItem]:
+    """Runs that have ended badly since a moment, the last one first; the newest thousand at most."""
+    bad = ListFilter(BAD, since=moment - _LONGEST)
+    items = find_runs(runtime, bad, "", _EXAMINED, owner).items
+    return sorted((run for run in items if ended_at(run) > moment), key=lambda run: (-ended_at(run), run.id))
+
+
+def ended_at(run: RunItem) -> float:
+    """When a run ended; when it began where that cannot be told."""
+    return run.finished_at or run.created_at
 
 
 def report_of(runtime: Runtime, run_id: str) -> RunReport | None:
@@ -142,15 +163,37 @@ def open_kills(runtime: Runtime, owner: str | None) -> list[tuple[str, str, str,
     return [kill for kill in runtime.store.read_sessions(look) if is_mine(runtime, owner, kill[0])]
 
 
+def _gathered(
+    fetch: Callable[[str | None, int], Page[T]], takes: Callable[[T], bool], before: str, limit: int
+) -> Page[T]:
+    """A page of those that a filter takes which the store cannot apply: page after page of it is looked through.
+
+    A thousand are looked at for it; where there are more, `next` goes on from there.
+    """
+    items, examined, cursor = list[T](), 0, before or None
+    while True:
+        page = fetch(cursor, limit - len(items))
+        items += [item for item in page.items if takes(item)]
+        examined += len(page.items)
+        cursor = page.next
+        if cursor is None or len(items) == limit or examined >= _EXAMINED:
+            return Page(items, cursor)
+
+
 def find_conversations(
     runtime: Runtime, filters: ListFilter, before: str, limit: int, owner: str | None
 ) -> Page[ConversationItem]:
     """Conversations; those first whose last run began or ended last."""
     store = runtime.store
     if owner is None:
-        page = store.lists.conversations(states=filters.states or None, cursor=before or None, limit=limit)
-        talks = [item for item in page.items if filters.takes_text(item.id, item.agent, item.title or "")]
-        return Page(talks, page.next)
+        return _gathered(
+            lambda cursor, size: _named(
+                runtime, store.lists.conversations(states=filters.states or None, cursor=cursor, limit=size)
+            ),
+            lambda talk: filters.takes_text(talk.id, talk.agent, talk.title or ""),
+            before,
+            limit,
+        )
     talks = list[ConversationItem]()
     last = None
     for created_at, conversation_id in _mine(runtime, "conversation", owner, before):
@@ -161,9 +204,23 @@ def find_conversations(
         if talk is None or (filters.states and talk.status not in filters.states):
             continue
         title = next((entry.text[:200] for entry in talk.entries if entry.who == "user"), None)
-        if filters.takes_text(talk.id, talk.agent, title or ""):
-            talks.append(ConversationItem(talk.id, talk.status, talk.agent, title, talk.opened_at, talk.last_at))
+        item = ConversationItem(talk.id, talk.status, talk.agent, title, talk.opened_at, talk.last_at)
+        (item,) = _named(runtime, Page((item,)))
+        if filters.takes_text(item.id, item.agent, title or ""):
+            talks.append(item)
     return Page(talks, None)
+
+
+def _named(runtime: Runtime, page: Page[ConversationItem]) -> Page[ConversationItem]:
+    """Conversations with the name that a server calls their agent by, as on their own pages, instead of its class."""
+    belongings = runtime.store.read_server(lambda rows: [rows.belonging("conversation", talk.id) for talk in page])
+    return Page(
+        [
+            talk if belonging is None else replace(talk, agent=belonging.details.get("agent") or talk.agent)
+            for talk, belonging in zip(page, belongings, strict=True)
+        ],
+        page.next,
+    )
 
 
 def find_sessions(
@@ -171,8 +228,13 @@ def find_sessions(
 ) -> Page[SessionItem]:
     """Governed sessions, the newest first."""
     if owner is None:
-        page = runtime.store.lists.sessions(states=filters.states or None, cursor=before or None, limit=limit)
-        return Page([item for item in page.items if filters.takes_text(item.id, item.creator)], page.next)
+        lists = runtime.store.lists
+        return _gathered(
+            lambda cursor, size: lists.sessions(states=filters.states or None, cursor=cursor, limit=size),
+            lambda session: filters.takes_text(session.id, session.creator),
+            before,
+            limit,
+        )
     sessions: list[SessionItem] = []
     last = None
     for created_at, session_id in _mine(runtime, "session", owner, before):
@@ -192,22 +254,30 @@ def find_promises(
     runtime: Runtime, filters: ListFilter, before: str, limit: int, owner: str | None
 ) -> Page[PromiseItem]:
     """Promises, the newest first."""
-    page = runtime.store.lists.promises(
-        states=filters.states or None, session=filters.session or None, cursor=before or None, limit=limit
+    return _gathered(
+        lambda cursor, size: runtime.store.lists.promises(
+            states=filters.states or None,
+            session=filters.session or None,
+            work=filters.work or None,
+            cursor=cursor,
+            limit=size,
+        ),
+        lambda item: filters.takes_text(item.id, item.title) and is_mine(runtime, owner, item.session),
+        before,
+        limit,
     )
-    items = [
-        item for item in page.items if filters.takes_text(item.id, item.title) and is_mine(runtime, owner, item.session)
-    ]
-    return Page(items, page.next)
 
 
 def find_deliveries(
     runtime: Runtime, states: tuple[str, ...], before: str, limit: int, owner: str | None
 ) -> Page[DeliveryItem]:
     """Deliveries, those of the newest promises first."""
-    page = runtime.store.lists.deliveries(states=states, cursor=before or None, limit=limit)
-    items = [item for item in page.items if is_mine(runtime, owner, item.session)]
-    return Page(items, page.next)
+    return _gathered(
+        lambda cursor, size: runtime.store.lists.deliveries(states=states, cursor=cursor, limit=size),
+        lambda item: is_mine(runtime, owner, item.session),
+        before,
+        limit,
+    )
 
 
 def find_jobs(runtime: Runtime, owner: str | None, limit: int) -> list[JobRecord]:
@@ -216,7 +286,7 @@ def find_jobs(runtime: Runtime, owner: str | None, limit: int) -> list[JobRecord
 
 
 class Hit(NamedTuple):
-    """One thing that was found. `kind` is run, conversation, session or promise."""
+    """One thing that was found. `kind` is run, conversation, message, session or promise."""
 
     kind: str
     id: str
@@ -235,9 +305,29 @@ def search(runtime: Runtime, text: str, owner: str | None, before: str, limit: i
     promises = find_promises(runtime, filters, "", limit, owner)
     sessions = find_sessions(runtime, filters, "", limit, owner)
     hits = [
+        *_said(runtime, text, owner, limit),
         *(Hit("run", run.id, run.label or "", run.created_at) for run in runs),
         *(Hit("conversation", talk.id, talk.title or talk.agent, talk.changed_at) for talk in talks),
         *(Hit("promise", promise.id, promise.title, promise.created_at) for promise in promises),
         *(Hit("session", session.id, f"by {session.creator}", session.created_at) for session in sessions),
     ]
     return sorted(hits, key=lambda hit: -hit.at)[:limit], None
+
+
+def _said(runtime: Runtime, text: str, owner: str, limit: int) -> Iterator[Hit]:
+    """What was said in conversations of an owner, the newest first, among the newest thousand that have the text."""
+    is_own: dict[str, bool] = {}
+    cursor: str | None = None
+    examined = count = 0
+    while examined < _EXAMINED and count < limit:
+        page = runtime.store.lists.search(text, kinds=["message"], cursor=cursor, limit=_PAGE)
+        examined += len(page.items)
+        for hit in page.items:
+            if hit.id not in is_own:
+                is_own[hit.id] = is_mine(runtime, owner, hit.id)
+            if is_own[hit.id]:
+                count += 1
+                yield Hit(hit.kind, hit.id, hit.text, hit.at)
+        cursor = page.next
+        if cursor is None or not page.items:
+            return

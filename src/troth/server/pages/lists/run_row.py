@@ -1,13 +1,25 @@
 """Show a run as one row of a list: its state, its name, and what one would ask next."""
 
+import re
+
+from troth.runtime.engine.errors import RunCancelledError
 from troth.runtime.store.list_records import RunItem
-from troth.runtime.workflows.record.report import RunReport, RunWord
+from troth.runtime.workflows.execute.failures import OverBudgetError, WorkflowFailedError
+from troth.runtime.workflows.execute.waits import approval_signal
+from troth.runtime.workflows.record.report import RunReport, RunWord, StepWord
 from troth.runtime.workflows.render.markup import Html, cut, join, tag
 from troth.runtime.workflows.render.words import due, short_place, span
 from troth.server.pages.frame.parts import badge, moment, row
 from troth.server.pages.frame.view import View
 
 __all__ = ["item_row", "run_row"]
+
+_AT_WORK = (StepWord.RUNNING, StepWord.INTERRUPTED)
+_PLACE = re.compile(r"\((?:/|[A-Za-z]:\\)[^()\n]*[/\\]([^()/\\\n]+:\d+)\)$")
+"""The user's own line, as messages of workflows end; its folder is on the page of the run."""
+_ASKED = approval_signal("")
+_OF_WORKFLOWS = (WorkflowFailedError.__name__, OverBudgetError.__name__)
+"""What a run of a workflow fails with, whose messages name the step and the error that it failed with."""
 
 
 def run_row(view: View, run: RunReport) -> Html:
@@ -34,7 +46,7 @@ def _note(run: RunReport) -> object:
         return join(tag("b", step.place), f" {cut(step.question, 200) or due(run) or 'waits'}")
     if run.ended_at is not None:
         return f"took {span(run.ended_at - run.created_at)}"
-    at_work = [step.place for step in run.steps if step.state == "running" and not step.is_block]
+    at_work = [step.place for step in run.steps if step.state in _AT_WORK and not step.is_block]
     return f"at {', '.join(at_work[:3])}" if at_work else ""
 
 
@@ -45,8 +57,16 @@ def item_row(view: View, run: RunItem) -> Html:
 
 
 def _brief(run: RunItem) -> str:
+    if run.state == RunWord.CANCELLED and run.error_type == RunCancelledError.__name__:
+        return ""  # its state says all of it
     if run.error_type or run.error:
-        return cut(f"{run.error_type}: {run.error}".splitlines()[0], 200)
+        message = (run.error or "").replace(f" of {run.label!r}", "", 1)  # its name stands in the same row
+        is_ours = run.error_type in _OF_WORKFLOWS
+        head = (message if is_ours else f"{run.error_type}: {message}").partition("\n")[0]
+        return cut(_PLACE.sub(r"(\1)", head), 200)
     if run.finished_at is not None:
         return f"took {span(run.finished_at - run.created_at)}"
-    return f"waits for {cut(run.waiting_for, 200)}" if run.waiting_for and run.state == RunWord.WAITING else ""
+    if not run.waiting_for or run.state != RunWord.WAITING:
+        return ""
+    question = run.waiting_for.partition(_ASKED)[2].rstrip("'\"")
+    return f"{cut(question, 200)} waits for an answer" if question else f"waits for {cut(run.waiting_for, 200)}"
