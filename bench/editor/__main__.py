@@ -37,15 +37,15 @@ PEERS = {
 PLANTED = {
     "lost await": (
         "async def planted_{n}(): ...",
-        "async def planted_by_{n}():\n    planted_{n}()\n    undefined_{n}\n",
+        "async def planted_by_{n}() -> None:\n    planted_{n}()\n    undefined_{n}\n",
     ),
     "changed color": (
         "def planted_{n}():\n    return 1",
-        "async def planted_by_{n}():\n    await planted_{n}()\n    undefined_{n}\n",
+        "async def planted_by_{n}() -> None:\n    await planted_{n}()\n    undefined_{n}\n",
     ),
     "renamed method": (
         "class Planted_{n}:\n    async def planted_{n}(self): ...",
-        "async def planted_by_{n}(one: Planted_{n}):\n    one.planted_{n}()\n    undefined_{n}\n",
+        "async def planted_by_{n}(one: Planted_{n}) -> None:\n    one.planted_{n}()\n    undefined_{n}\n",
     ),
     "broken line": ("def planted_{n}(:", "    undefined_{n}\n"),
 }
@@ -134,7 +134,7 @@ def measure(name: str, command: list[str], project: Path, file: Path, edits: int
         for opened, content in ((uri, text), (second, (file.parent / SECOND).read_text())):
             item = {"uri": opened, "languageId": "python", "version": next(versions), "text": content}
             server.notify("textDocument/didOpen", {"textDocument": item})
-        server.lines(uri)
+        server.first_answer(uri)
         ready, ready_cpu = time.perf_counter() - server.begun, precise(server.process.pid)
         server.settle()
         typed = _type(name, server, uri, text, edits, versions)
@@ -151,7 +151,9 @@ def _type(name: str, server: Server, uri: str, text: str, edits: int, versions: 
     for number, kind in zip(range(1, edits + 1), itertools.cycle(PLANTED), strict=False):
         typed = f"{text}\n\n" + "\n\n\n".join(PLANTED[kind]).format(n=number)
         wanted = [line for line, content in enumerate(typed.split("\n")) if f"{mark}{number}" in content]
-        target = wanted[-1] if kind != "broken line" else wanted[0] if mark == "planted_" else wanted[0] - 1
+        if kind == "broken line":  # everybody tells of the line itself
+            wanted = [line for line, content in enumerate(typed.split("\n")) if f"planted_{number}(:" in content]
+        target = wanted[-1]
         before = precise(server.process.pid)
         server.change(uri, next(versions), typed)
         is_seen = server.until(uri, target)

@@ -16,22 +16,34 @@ PATIENCE = 8.0
 def precise(pid: int) -> float:
     """The CPU seconds that a process and its children have used, to the nanosecond."""
     total = 0
-    todo = [pid]
-    while todo:
-        process = todo.pop()
+    for process in _tree(pid):
         try:
             for task in Path(f"/proc/{process}/task").iterdir():
                 total += int((task / "schedstat").read_text().split()[0])
-                todo += map(int, (task / "children").read_text().split())
         except (OSError, ValueError):
             continue
     return total / 1e9
 
 
+def _tree(pid: int) -> list[int]:
+    """A process and its children: some servers are started by a script in another language."""
+    processes = [pid]
+    for process in processes:
+        try:
+            for task in Path(f"/proc/{process}/task").iterdir():
+                processes += map(int, (task / "children").read_text().split())
+        except (OSError, ValueError):
+            continue
+    return processes
+
+
 def memory_of(pid: int) -> float:
-    """The most memory a process had, in MB."""
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
+    """The most memory a process and its children had, in MB."""
+    most = 0
+    for process in _tree(pid):
+        lines = Path(f"/proc/{process}/status").read_text().splitlines()
+        most += next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+    return most / 1024
 
 
 class Server:
@@ -112,6 +124,14 @@ class Server:
         else:
             items = self.pushed.get(uri, [])
         return {item["range"]["start"]["line"] for item in items}
+
+    def first_answer(self, uri: str) -> None:
+        """Wait for the first diagnostics of a text, be there some or none."""
+        if self.pulls:
+            self.lines(uri)
+            return
+        with self.news:
+            self.news.wait_for(lambda: uri in self.pushed, PATIENCE * 10)
 
     def until(self, uri: str, line: int) -> bool:
         """Wait for a diagnostic on a line; whether it came."""

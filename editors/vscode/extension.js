@@ -2,7 +2,7 @@
 "use strict";
 const vscode = require("vscode");
 const { LanguageClient } = require("vscode-languageclient/node");
-const { find, serverArguments, INSTALL } = require("./find");
+const { find, serverArguments, whyNot, INSTALL } = require("./find");
 
 let client;
 
@@ -24,7 +24,12 @@ async function start() {
       synchronize: { configurationSection: "troth" },
     },
   );
-  await client.start();
+  try {
+    await client.start();
+  } catch (problem) {
+    client = undefined;
+    vscode.window.showWarningMessage(`Troth does not start here. ${await whyNot(command)} (${command})`);
+  }
 }
 
 async function stop() {

@@ -1,5 +1,6 @@
 // Find the troth that a project uses: the setting, then its own environment, then the path.
 "use strict";
+const { execFile } = require("child_process");
 const fs = require("fs");
 const path = require("path");
 
@@ -19,7 +20,11 @@ function candidates(folders, setting, env, platform = process.platform) {
   return found;
 }
 
-function find(folders, setting, env = process.env, exists = fs.existsSync) {
+function isFile(name) {
+  return fs.statSync(name, { throwIfNoEntry: false })?.isFile() === true;
+}
+
+function find(folders, setting, env = process.env, exists = isFile) {
   return candidates(folders, setting, env).find((one) => exists(one)) || null;
 }
 
@@ -27,4 +32,15 @@ function serverArguments(log) {
   return log ? ["lsp", "--log", log] : ["lsp"];
 }
 
-module.exports = { find, candidates, serverArguments, INSTALL };
+// What a troth says that cannot serve, such as one that was installed without `troth[lsp]`.
+function whyNot(command) {
+  return new Promise((resolve) => {
+    const child = execFile(command, ["lsp"], { timeout: 20000 }, (problem, _out, complaint) => {
+      const said = complaint.trim().replace(/\s*\n\s*/g, " ");
+      resolve(said || (problem && problem.code === "EACCES" && "It may not be run.") || INSTALL);
+    });
+    child.stdin?.end();
+  });
+}
+
+module.exports = { find, isFile, whyNot, candidates, serverArguments, INSTALL };

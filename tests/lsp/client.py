@@ -12,7 +12,7 @@ from pathlib import Path
 
 __all__ = ["PROFILES", "Client", "RpcError"]
 
-DEADLINE = 60.0
+DEADLINE = 200.0  # seconds; a busy machine may be ten times slower than a quiet one
 
 PULL = {
     "general": {"positionEncodings": ["utf-16"]},
@@ -231,7 +231,7 @@ class Client:
         if self.process.poll() is None:
             self.request("shutdown", None)
             self.notify("exit", None)
-        return self.process.wait(20)
+        return self.process.wait(DEADLINE)
 
     def __enter__(self):
         return self

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.lsp.client import PULL, PUSH, Client
+from tests.lsp.client import DEADLINE, PULL, PUSH, Client
 
 LOST = "async def f(): ...\n\n\nasync def g():\n    f()\n"
 
@@ -22,7 +22,7 @@ def project(tmp_path):
     return tmp_path
 
 
-def ends(process, seconds=20.0) -> bool:
+def ends(process, seconds=DEADLINE) -> bool:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if process.poll() is not None:
@@ -106,7 +106,7 @@ def test_a_burst_of_edits(project, count, tmp_path_factory):
 
 def kept_objects(log: Path) -> int:
     """How many objects the server says it keeps, when it has nothing to do any more."""
-    end = time.monotonic() + 60
+    end = time.monotonic() + DEADLINE
     while time.monotonic() < end:
         last = log.read_text().splitlines()[-1]
         if match := re.search(r"(\d+) objects are kept", last):
@@ -194,7 +194,7 @@ def test_it_leaves_when_it_is_told_to(project):
         assert client.leave() == 0
     with Client(project, PULL) as client:
         client.notify("exit", None)
-        assert client.process.wait(20) == 1
+        assert client.process.wait(DEADLINE) == 1
     with Client(project, PULL) as client:
         client.process.send_signal(signal.SIGTERM)
         assert ends(client.process)

@@ -130,6 +130,18 @@ def test_never_silently(project, answer):
             assert edited(APP, applied[0][uri]) == MADE_ASYNC
 
 
+def test_a_function_inside_another(project):
+    """A recolor cannot name it, so that none is offered; its coroutine can be run where it is."""
+    inner = "def outer(store: Store):\n    def inner():\n        store.save(4)\n\n    inner()\n"
+    with Client(project, PULL) as client:
+        client.open("app.py", f"{APP}\n\n{inner}")
+        line = APP.count("\n") + 4
+        titles = [action["title"] for action in client.actions("app.py", (line, 8))]
+        assert "Run it here with `bridge.run` (TR101)" in titles
+        assert not [title for title in titles if title.startswith("Make")]
+        assert client.actions("app.py", (line - 1, 8), only=["refactor"]) == []
+
+
 def test_run_it_with_the_bridge(project):
     """The coroutine is run where it is lost, and `bridge` is imported."""
     with Client(project, PULL) as client:

@@ -3,9 +3,11 @@
 Pictures are left in `build/pictures`, to be looked at.
 """
 
+import contextlib
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -46,16 +48,17 @@ def project(tmp_path):
     return folder
 
 
-@pytest.fixture
-def address(tmp_path, project):
-    """The address of VS Code with our extension in it."""
+@contextlib.contextmanager
+def vscode(tmp_path, project, troth):
+    """The address of VS Code with our extension in it, which starts this `troth`."""
     extension = tmp_path / "extensions" / "troth.troth-0.1.0"
     shutil.copytree(ROOT / "editors" / "vscode", extension, ignore=shutil.ignore_patterns("node_modules", "test"))
     shutil.copytree(LIBRARIES, extension / "node_modules")
     user = tmp_path / "user"
     (user / "User").mkdir(parents=True)
     settings = {
-        "troth.path": str(Path(sys.executable).with_name("troth")),
+        "troth.path": str(troth),
+        "troth.log": str(tmp_path / "troth.log"),
         "workbench.startupEditor": "none",
         "security.workspace.trust.enabled": False,
         "telemetry.telemetryLevel": "off",
@@ -91,12 +94,13 @@ def address(tmp_path, project):
 
 
 @pytest.mark.timeout(1500)
-def test_from_squiggle_to_recolor(address, project):
+def test_from_squiggle_to_recolor(project, tmp_path):
     """What a user of VS Code sees and does."""
     from playwright.sync_api import sync_playwright
 
     PICTURES.mkdir(parents=True, exist_ok=True)
-    with sync_playwright() as playwright:
+    troth = Path(sys.executable).with_name("troth")
+    with vscode(tmp_path, project, troth) as address, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1280, "height": 800})
         page.set_default_timeout(LONG)
@@ -144,6 +148,31 @@ def test_from_squiggle_to_recolor(address, project):
             picture("7-recolored")
         except Exception:
             picture("failed")
+            print((tmp_path / "troth.log").read_text())
             raise
         finally:
+            browser.close()
+
+
+@pytest.mark.timeout(1500)
+def test_a_troth_without_its_extra(project, tmp_path):
+    """Somebody who installed plain `troth` is told what is missing."""
+    from playwright.sync_api import sync_playwright
+
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    troth = tmp_path / "troth"
+    without = "import sys; sys.modules['pygls'] = None; from troth.cli.app import run; sys.exit(run(sys.argv[1:]))"
+    troth.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -c {shlex.quote(without)} "$@"\n')
+    troth.chmod(0o755)
+    with vscode(tmp_path, project, troth) as address, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1280, "height": 800})
+        page.set_default_timeout(LONG)
+        try:
+            page.goto(f"{address}/?folder={project}")
+            page.locator(".explorer-folders-view .monaco-list-row[aria-label^='app.py']").dblclick()
+            page.locator(".notification-toast", has_text="pip install 'troth[lsp]'").wait_for()
+            page.wait_for_timeout(1000)  # for the picture alone: it slides in
+        finally:
+            page.screenshot(path=PICTURES / "without-the-extra.png")
             browser.close()

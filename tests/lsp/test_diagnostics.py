@@ -177,6 +177,68 @@ def test_two_folders_and_a_file_of_neither(tmp_path):
         assert sorted(client.everything()) == [client.uri("three/app.py"), client.uri("two/app.py")]
 
 
+def test_a_new_file_outside_of_all_folders(tmp_path, project):
+    """It is looked at before it is saved, alone, and afterwards."""
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    (folder / "beside.py").write_text(LOST)
+    text = "async def f(): ...\nasync def g():\n    f()\n"
+    with Client(folder, PULL, folders=[project / "nowhere"]) as client:
+        client.open("new.py", text)
+        assert codes(client.pull("new.py")) == ["TR101"]
+        client.change("new.py", f"\n{text}")
+        assert [one["range"]["start"]["line"] for one in client.pull("new.py")] == [3]
+        (folder / "new.py").write_text(f"\n{text}")
+        client.notify("textDocument/didSave", {"textDocument": {"uri": client.uri("new.py")}})
+        client.change("new.py", text)
+        assert [one["range"]["start"]["line"] for one in client.pull("new.py")] == [2]
+        assert list(client.everything()) == [client.uri("new.py")]
+
+
+@pytest.mark.parametrize("profile", [PULL, PUSH], ids=["pulled", "pushed"])
+def test_settings_that_cannot_be_read(project, profile):
+    """Findings are taken back: they would be told of a text that changes meanwhile. The user hears why, in his words."""
+    with Client(project, profile, settings={}) as client:
+        client.open("app.py")
+        ask = client.pull if profile is PULL else client.pushed
+        assert codes(ask("app.py")) == ["TR101"]
+        client.settings = {"select": ["TR1099"]}
+        client.notify("workspace/didChangeConfiguration", {"settings": {"troth": client.settings}})
+        client.until(lambda: ask("app.py") == [], "that nothing is told")
+        shown = [one["params"]["message"] for one in client.notices if one["method"] == "window/showMessage"]
+        assert "`troth.select`: there is no rule 'TR1099'" in shown[0]
+        client.settings = {}
+        client.notify("workspace/didChangeConfiguration", {"settings": {"troth": {}}})
+        client.until(lambda: codes(ask("app.py")) == ["TR101"], "the finding")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+@pytest.mark.parametrize("name", ["vscode", "neovim 0.7"])
+def test_one_file_open_under_two_names(project, name):
+    """Both texts are told of, and what was edited last counts, whichever name it was edited under."""
+    (project / "link.py").symlink_to(project / "app.py")
+    with Client(project, PROFILES[name]) as client:
+
+        def told(name):
+            version = client.versions[client.uri(name)]
+            return codes(
+                client.pull(name) if "diagnosticProvider" in client.capabilities else client.pushed(name, version)
+            )
+
+        client.open("app.py")
+        client.open("link.py")
+        assert (told("app.py"), told("link.py")) == (["TR101"], ["TR101"])
+        client.change("app.py", KEPT + "    store.save(2)\n    store.save(3)\n")
+        assert told("app.py") == ["TR101", "TR101"]
+        assert client.actions("link.py", (4, 4)) == []  # its text is no longer the one that was looked at
+        client.change("link.py", KEPT)
+        assert told("link.py") == []
+        assert client.actions("link.py", (4, 4)) == []
+        client.close_text("link.py")
+        client.change("app.py", KEPT + "    store.save(2)\n")
+        assert told("app.py") == ["TR101"]
+
+
 @pytest.mark.skipif(os.name == "nt", reason="links need rights there")
 def test_a_folder_behind_a_link_is_told_by_that_link(project, tmp_path_factory):
     """The client hears of files by the way it knows them."""
@@ -266,6 +328,8 @@ def test_the_log_has_no_source_text(project, tmp_path_factory):
         client.pull("app.py")
         client.change("app.py", LOST)
         client.pull("app.py")
+        client.at("textDocument/hover", "app.py", 4, 6)
     text = log.read_text()
     assert "checked" in text
+    assert "textDocument/hover was answered after" in text
     assert "secret_name" not in text

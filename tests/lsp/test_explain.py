@@ -3,7 +3,7 @@
 import pytest
 from tests.lsp.client import BARE, PULL, Client
 
-TEXT = """import asyncio
+TEXT = """import asyncio, contextlib
 
 
 class Store:
@@ -29,6 +29,15 @@ def show(order): ...
 
 
 each(show)
+
+
+async def pages():
+    yield 1
+
+
+@contextlib.asynccontextmanager
+async def opened():
+    yield 1
 """
 
 
@@ -46,6 +55,8 @@ def project(tmp_path):
         pytest.param((7, 6), "`later` is **async**", id="a plain function that returns a coroutine"),
         pytest.param((12, 18), "`Store.save` is **async**", id="a call that is awaited"),
         pytest.param((18, 6), "`each` is **sync**", id="a plain function"),
+        pytest.param((28, 12), "makes an async generator, and the work is done as `async for` asks", id="a generator"),
+        pytest.param((33, 12), "for `async with`, and the work is done when that is entered", id="a context manager"),
     ],
 )
 def test_hover_says_why(project, place, says):
@@ -75,13 +86,41 @@ def test_lens(project):
         titles = {
             one["range"]["start"]["line"]: client.request("codeLens/resolve", one)["command"]["title"] for one in lenses
         }
-        assert titles == {4: "async: 3 calls, 1 does not wait", 11: "async: no caller in the project"}
+        assert titles == {
+            4: "async: 3 calls, 1 does not wait",
+            11: "async: no caller in the project",
+            28: "async generator: no caller in the project",
+            33: "async context manager: no caller in the project",
+        }
         client.settings = {"lens": False}
         client.notify("workspace/didChangeConfiguration", {"settings": None})
         client.until(
             lambda: any(one["method"] == "workspace/configuration" for one in client.requests[1:]), "the question"
         )
         client.until(lambda: not client.request("textDocument/codeLens", {"textDocument": {"uri": uri}}), "no lens")
+
+
+def test_a_lens_is_asked_for_again_when_a_call_elsewhere_is_lost(project):
+    """The client is asked to fetch its lenses: the text under them is the same."""
+    (project / "other.py").write_text(
+        "from app import Store\n\n\nasync def more(store: Store):\n    await store.save(1)\n"
+    )
+    profile = {**PULL, "workspace": {**PULL["workspace"], "codeLens": {"refreshSupport": True}}}
+    with Client(project, profile) as client:
+        uri = client.open("app.py")
+        client.open("other.py")
+        client.everything()
+
+        def title():
+            lenses = client.request("textDocument/codeLens", {"textDocument": {"uri": uri}})
+            return client.request("codeLens/resolve", lenses[0])["command"]["title"]
+
+        assert title() == "async: 4 calls, 1 does not wait"
+        client.change("other.py", (project / "other.py").read_text().replace("await ", ""))
+        client.until(
+            lambda: any(request["method"] == "workspace/codeLens/refresh" for request in client.requests), "a refresh"
+        )
+        assert title() == "async: 4 calls, 2 do not wait"
 
 
 def test_call_hierarchy_by_color(project):

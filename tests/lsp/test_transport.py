@@ -8,7 +8,7 @@ import sys
 import time
 
 import pytest
-from tests.lsp.client import PULL, Client
+from tests.lsp.client import DEADLINE, PULL, Client
 
 LOST = "async def f(): ...\n\n\nasync def g():\n    f()\n"
 
@@ -44,10 +44,10 @@ class Wire:
 
 
 def connected(process, port):
-    end = time.monotonic() + 60
+    end = time.monotonic() + DEADLINE
     while time.monotonic() < end and process.poll() is None:
         try:
-            return socket.create_connection(("127.0.0.1", port), timeout=60)
+            return socket.create_connection(("127.0.0.1", port), timeout=DEADLINE)
         except ConnectionRefusedError:
             time.sleep(0.1)
     raise AssertionError("nobody listens")
@@ -79,10 +79,20 @@ def test_over_a_port_of_this_machine(project):
             wire.send(id=3, method="shutdown", params=None)
             assert wire.answer(3) is None
             wire.send(method="exit")
-        assert process.wait(60) == 0
+        assert process.wait(DEADLINE) == 0
     finally:
         process.kill()
         process.wait()
+
+
+def test_a_port_that_is_taken(project):
+    """It is said, and is no bug of ours."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        command = [sys.executable, "-m", "troth", "lsp", "--tcp", port]
+        done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"Cannot listen on port {port} of this machine: ")
 
 
 def test_progress_of_the_first_check(project):

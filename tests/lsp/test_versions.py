@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from troth.analysis.check import Request
+from troth.analysis.check import CheckRequest
+from troth.analysis.pipeline import silent_functions
 from troth.lsp.sessions import checker as checker_module
-from troth.lsp.sessions.checker import Checker
+from troth.lsp.sessions.checker import FolderChecker
 
 PAGE = Path(__file__).with_name("versions.md").read_text()
 
@@ -42,8 +43,9 @@ def walked_in(look):
 def test_what_is_told_and_walked(tmp_path, monkeypatch, body):
     """The first answer and the settled one together tell that, and walk through those functions and no other."""
     monkeypatch.setattr(checker_module, "_MANY", 1)  # as in a large project
+    monkeypatch.setattr(silent_functions, "_WORTH", 0)  # and in large files
     (tmp_path / "pyproject.toml").write_text("[project]\nname = 'shop'\n")
-    checker = Checker(Request(cwd=tmp_path, cache=False, jobs=1))
+    checker = FolderChecker(CheckRequest(cwd=tmp_path, cache=False, jobs=1))
     buffers = {}
     for number, (texts, wanted) in enumerate(steps(body)):
         if number == 0:

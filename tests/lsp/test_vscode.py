@@ -31,7 +31,7 @@ def test_settings_of_the_manifest_are_those_of_the_server():
 @pytest.mark.parametrize(
     ("section", "problem"),
     [
-        pytest.param({"selct": []}, "`troth.selct` is no setting", id="a name that is none"),
+        pytest.param({"selct": []}, "`troth.selct` is not a setting", id="a name that is none"),
         pytest.param({"lens": "yes"}, "`troth.lens` cannot be 'yes'", id="a text for a switch"),
         pytest.param({"confidence": "sure"}, "`troth.confidence` cannot be 'sure'", id="a word that is none"),
         pytest.param([], "not a table", id="no table"),

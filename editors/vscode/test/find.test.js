@@ -3,7 +3,8 @@ const test = require("node:test");
 const assert = require("node:assert");
 const fs = require("fs");
 const path = require("path");
-const { find, candidates, serverArguments } = require("../find");
+const os = require("os");
+const { find, candidates, isFile, serverArguments, whyNot, INSTALL } = require("../find");
 
 test("the setting comes first, then the project's own environment, then the path", () => {
   const order = candidates(["/p"], "/my/troth", { PATH: "/usr/bin" }, "linux");
@@ -13,6 +14,30 @@ test("the setting comes first, then the project's own environment, then the path
 test("what does not exist is passed over", () => {
   assert.strictEqual(find(["/p"], "", { PATH: "/usr/bin" }, (one) => one === "/usr/bin/troth"), "/usr/bin/troth");
   assert.strictEqual(find(["/p"], "", { PATH: "" }, () => false), null);
+});
+
+test("a folder of that name is no command", () => {
+  assert.strictEqual(isFile(__filename), true);
+  assert.strictEqual(isFile(__dirname), false);
+  assert.strictEqual(isFile(path.join(__dirname, "nothing")), false);
+});
+
+const windows = process.platform === "win32" && "there are no scripts of a shell";
+test("a troth that cannot serve says why", { skip: windows }, async () => {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), "troth-"));
+  try {
+    const script = (name, text, mode = 0o755) => {
+      const file = path.join(folder, name);
+      fs.writeFileSync(file, `#!/bin/sh\n${text}\n`, { mode });
+      return file;
+    };
+    assert.strictEqual(await whyNot(script("old", "printf 'It needs pygls.\\nGet it.\\n' >&2; exit 2")), "It needs pygls. Get it.");
+    assert.strictEqual(await whyNot(script("locked", "exit 0", 0o644)), "It may not be run.");
+    assert.strictEqual(await whyNot(script("mute", "exit 1")), INSTALL);
+    assert.strictEqual(await whyNot(path.join(folder, "gone")), INSTALL);
+  } finally {
+    fs.rmSync(folder, { recursive: true });
+  }
 });
 
 test("a log is asked for only if it is set", () => {

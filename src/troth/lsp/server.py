@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+import time
+from collections.abc import Awaitable, Callable
+from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,11 +22,12 @@ from troth.lsp.sessions.documents import Documents, file_of
 from troth.lsp.sessions.places import Places
 from troth.lsp.sessions.progress import FirstCheck
 from troth.lsp.sessions.publisher import Publisher
-from troth.lsp.sessions.session import Session, UnavailableError
-from troth.lsp.sessions.workspace import Workspace
+from troth.lsp.sessions.session import FolderSession, UnavailableError
+from troth.lsp.sessions.workspace import ClientWorkspace
 
 __all__ = ["CONTENT_MODIFIED", "TrothServer"]
 
+F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 _log = logging.getLogger("troth.lsp")
 CONTENT_MODIFIED = -32801
@@ -60,7 +63,7 @@ class TrothServer(LanguageServer):
         self.client = Client()
         self.documents = Documents()
         self.settings = EditorSettings()
-        self.workspace_of_folders = Workspace(self.documents, self._session_changed, self._started)
+        self.workspace_of_folders = ClientWorkspace(self.documents, self._session_changed, self._started)
         self.publisher = Publisher(self)
         self.has_left = False
         self._problems: set[str] = set()
@@ -68,6 +71,16 @@ class TrothServer(LanguageServer):
         # The texts are kept here: those that pygls keeps count form feeds as line ends, and would drift.
         for method in _OF_DOCUMENTS:
             self.protocol.fm.builtin_features.pop(method, None)
+
+    def feature(self, feature_name: str, options: Any | None = None) -> Callable[[F], F]:
+        """Let a handler answer a message; how long each request takes is written to the log."""
+        register = super().feature(feature_name, options)
+
+        def declare(handler: F) -> F:
+            register(_timed(feature_name, handler) if asyncio.iscoroutinefunction(handler) else handler)
+            return handler
+
+        return declare
 
     def later(self, work: Any) -> None:
         """Do something while the server goes on."""
@@ -79,10 +92,10 @@ class TrothServer(LanguageServer):
         """Write a failure to the log; a window that pops up at each would be worse than the failure."""
         _log.error("%s: %s", getattr(source, "__name__", source), error)
 
-    def _started(self, session: Session) -> FirstCheck:
+    def _started(self, session: FolderSession) -> FirstCheck:
         return FirstCheck(self, session.folder)
 
-    def _session_changed(self, session: Session) -> None:
+    def _session_changed(self, session: FolderSession) -> None:
         if session.problem and session.problem not in self._problems:
             self._problems.add(session.problem)
             self.window_show_message(types.ShowMessageParams(types.MessageType.Warning, f"Troth: {session.problem}"))
@@ -90,11 +103,11 @@ class TrothServer(LanguageServer):
 
     # -- what requests have in common ----------------------------------------------------------------------------------
 
-    def place(self, uri: str) -> tuple[Session, Path, int | None] | None:
+    def place(self, uri: str) -> tuple[FolderSession, Path, int | None] | None:
         """The session, the file and the cell that a URI is about."""
         notebook = self.documents.notebook_of(uri)
         path = file_of(uri) if notebook is None else notebook.path
-        if path is None:
+        if path is None or self.documents.is_outdated(uri):
             return None
         session = self.workspace_of_folders.session_of(path)
         cells = notebook.code_cells() if notebook is not None else []
@@ -140,3 +153,25 @@ class TrothServer(LanguageServer):
         """Refuse to go on with an answer that was about another version of a text."""
         if (self.version_of(uri) or 0) != (version or 0):
             raise JsonRpcException("the text has changed", CONTENT_MODIFIED)
+
+
+def _timed(name: str, handler: Callable[[Any], Awaitable[T]]) -> Callable[[Any], Awaitable[T]]:
+    @wraps(handler)
+    async def answer(params: Any) -> T:
+        began, outcome = time.perf_counter(), "answered"
+        try:
+            return await handler(params)
+        except asyncio.CancelledError:
+            outcome = "taken back"
+            raise
+        except JsonRpcException as refusal:
+            outcome = f"refused ({refusal.message})"
+            raise
+        except Exception:
+            outcome = "failed"
+            _log.exception("%s failed; the editor hears of it", name)
+            raise
+        finally:
+            _log.info("%s was %s after %.1f ms", name, outcome, (time.perf_counter() - began) * 1000)
+
+    return answer

@@ -15,14 +15,12 @@ from troth.analysis.fix.proposal import Proposal, proposals
 from troth.analysis.semantics.symbols import Class, Function
 from troth.lsp.features.allow import allowing
 from troth.lsp.features.symbols import class_on, function_on
+from troth.lsp.protocol.action_kinds import FIX_ALL, QUICK, REWRITE
+from troth.lsp.protocol.workspace_edit import GroupedEdit
 from troth.lsp.sessions.places import Places
 
-__all__ = ["FIX_ALL", "KINDS", "Offer", "offers"]
+__all__ = ["Offer", "Outcome", "is_sure_in", "offers"]
 
-FIX_ALL = "source.fixAll.troth"
-_QUICK = types.CodeActionKind.QuickFix.value
-_REWRITE = types.CodeActionKind.RefactorRewrite.value
-KINDS = (_QUICK, FIX_ALL, _REWRITE)
 _LOST = ("TR1", "TR2")
 
 Job = Mapping[str, Any]
@@ -45,6 +43,14 @@ class Offer(NamedTuple):
         return f"{self.title} …" if self.leads_on else self.title
 
 
+class Outcome(NamedTuple):
+    """The edits of a job, and its size in a sentence; or why there are none."""
+
+    pieces: tuple[GroupedEdit, ...] = ()
+    summary: str = ""
+    problem: str = ""
+
+
 def offers(
     places: Places, path: str, cell: int | None, place: types.Range, only: Sequence[str] | None
 ) -> Iterator[Offer]:
@@ -55,7 +61,7 @@ def offers(
             kind == wanted_kind or kind.startswith(f"{wanted_kind}.") or not wanted_kind for wanted_kind in only
         )
 
-    if wants(_QUICK):
+    if wants(QUICK):
         touched = [
             finding
             for finding in places.look.findings_in(path)
@@ -64,9 +70,9 @@ def offers(
         for finding in touched:
             yield from _for_finding(places, finding)
         yield from _for_sync_functions(places, path, touched)
-    if wants(FIX_ALL) and any(_is_sure(finding) for finding in places.look.findings_in(path)):
+    if wants(FIX_ALL) and any(is_sure_in(path, finding) for finding in places.look.findings_in(path)):
         yield Offer("Repair all that is sure in this file (Troth)", FIX_ALL, job={"do": "fix all", "path": path})
-    if wants(_REWRITE) and places.has_places(path):
+    if wants(REWRITE) and places.has_places(path):
         yield from _recolorings(places, path, place.start.line + 1)
 
 
@@ -76,8 +82,10 @@ def _touches(places: Places, finding: Finding, place: types.Range) -> bool:
     return (place.start.line, place.start.character) <= last and first <= (place.end.line, place.end.character)
 
 
-def _is_sure(finding: Finding) -> bool:
-    return finding.fix is not None and finding.fix.safety == "sure"
+def is_sure_in(path: str, finding: Finding) -> bool:
+    """Whether its fix is sure, and edits that file alone."""
+    fix = finding.fix
+    return fix is not None and fix.safety == "sure" and all(edit.path == path for edit in fix.edits)
 
 
 def _for_finding(places: Places, finding: Finding) -> Iterator[Offer]:
@@ -85,11 +93,11 @@ def _for_finding(places: Places, finding: Finding) -> Iterator[Offer]:
     if fix is not None:
         is_sure = fix.safety == "sure" and finding.confidence == "certain"
         title = f"{_capital(fix.title)} ({finding.code})" + ("" if is_sure else ", likely right")
-        yield Offer(title, _QUICK, fix.edits, None, finding, is_sure)
+        yield Offer(title, QUICK, fix.edits, None, finding, is_sure)
     if finding.code not in ("TR001", "TR002"):
         edit = allowing(finding, places.text(finding.span.path))
         if edit is not None:
-            yield Offer(f"Allow `{finding.rule}` on this line", _QUICK, (edit,), None, finding)
+            yield Offer(f"Allow `{finding.rule}` on this line", QUICK, (edit,), None, finding)
 
 
 def _for_sync_functions(places: Places, path: str, findings: Sequence[Finding]) -> Iterator[Offer]:
@@ -100,12 +108,12 @@ def _for_sync_functions(places: Places, path: str, findings: Sequence[Finding]) 
     for proposal in proposals(places.look.program, lost):
         function = proposal.function
         first = next(finding for finding in lost if finding.symbol == function.qualname)
-        if "<" not in proposal.target:
+        if _is_sayable(function):
             job = {"do": "make async", "path": path, "symbol": function.qualname}
-            yield Offer(_size(proposal), _QUICK, (), job, first, leads_on=True)
+            yield Offer(_size(proposal), QUICK, (), job, first, leads_on=True)
     for finding in lost:
         where: Job = {"do": "bridge", "path": path, "code": finding.code, "span": list(finding.span)}
-        yield Offer(f"Run it here with `bridge.run` ({finding.code})", _QUICK, (), where, finding)
+        yield Offer(f"Run it here with `bridge.run` ({finding.code})", QUICK, (), where, finding)
 
 
 def _size(proposal: Proposal) -> str:
@@ -129,12 +137,13 @@ def _recolorings(places: Places, path: str, line: int) -> Iterator[Offer]:
 
 def _recoloring(path: str, name: str, to: str) -> Offer:
     job = {"do": "recolor", "target": f"{path}:{name}", "to": to}
-    return Offer(f"Make `{name}` {to}, and every call of it", _REWRITE, (), job, leads_on=True)
+    return Offer(f"Make `{name}` {to}, and every call of it", REWRITE, (), job, leads_on=True)
 
 
 def _is_sayable(function: Function) -> bool:
     """Whether the function has a name that a recolor takes: at the top of a file, or in a class there."""
-    return function.qualname.count(".") <= 1 and "<" not in function.qualname and not _is_pythons(function.name)
+    is_inner = function.parent is not None or function.qualname.count(".") > 1 or "<" in function.qualname
+    return not is_inner and not _is_pythons(function.name)
 
 
 def _surface(cls: Class) -> list[Function]:

@@ -6,15 +6,20 @@ from lsprotocol import types
 
 from troth.analysis.findings import Finding, Reason
 from troth.color import Color
-from troth.lsp.features.symbols import Painted, call_at, color_of, color_of_function, function_on
+from troth.lsp.features.symbols import Gives, Painted, call_at, color_of, color_of_function, function_on
 from troth.lsp.sessions.places import Places
 
 __all__ = ["hover"]
 
 _MEANS = {
     Color.SYNC: "calling it does the work",
-    Color.ASYNC: "calling it makes an awaitable, and the work is done when that is awaited",
     Color.EITHER: "what it gives has to be looked at: an awaitable, or the result",
+}
+_GIVES: dict[Gives, str] = {
+    "coroutine": "calling it makes a coroutine, and the work is done when that is awaited",
+    "generator": "calling it makes an async generator, and the work is done as `async for` asks for items",
+    "context": "calling it makes something for `async with`, and the work is done when that is entered",
+    "awaitable": "calling it gives an awaitable, and the result is there when that is awaited",
 }
 
 
@@ -77,7 +82,8 @@ def _of_symbol(places: Places, path: str, position: types.Position) -> tuple[str
 
 
 def _color_text(painted: Painted, places: Places) -> str:
-    head = f"`{painted.name}` is **{painted.color.value}**: {_MEANS.get(painted.color, '')}"
+    means = _GIVES[painted.gives] if painted.color is Color.ASYNC else _MEANS.get(painted.color, "")
+    head = f"`{painted.name}` is **{painted.color.value}**: {means}"
     return "\n".join([head, *(_reason(reason, places) for reason in painted.reasons)])
 
 

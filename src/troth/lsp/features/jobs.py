@@ -6,37 +6,31 @@ import ast
 import io
 import tokenize
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
-from troth.analysis.findings import Edit, Finding, Span
+from troth.analysis.findings import Edit, Span
 from troth.analysis.fix.settle import settle
 from troth.analysis.recolor.check_plan import new_findings, rewritten
 from troth.analysis.recolor.plan import Plan
-from troth.analysis.recolor.project.sites import Site
+from troth.analysis.recolor.project.sites import CallSite
 from troth.analysis.recolor.project.tree import Tree
 from troth.analysis.recolor.project.view import whole_file
 from troth.analysis.recolor.recolor import Wish, plan_recolor
 from troth.analysis.recolor.rewrite.rewrite_async import import_added, site_awaited
 from troth.analysis.source.tree import tree_of
 from troth.errors import MisuseError
-from troth.lsp.protocol.workspace_edit import Group, Piece
-from troth.lsp.sessions.checker import Checker
+from troth.lsp.features.actions import Outcome, is_sure_in
+from troth.lsp.protocol.workspace_edit import Group, GroupedEdit
+from troth.lsp.sessions.checker import FolderChecker
 from troth.lsp.sessions.places import Places
 
-__all__ = ["Outcome", "carry_out"]
+__all__ = ["carry_out"]
 
 _MOST = 5  # problems that are named in a message
 
 
-class Outcome(NamedTuple):
-    """The edits of a job, and its size in a sentence; or why there are none."""
-
-    pieces: tuple[Piece, ...] = ()
-    summary: str = ""
-    problem: str = ""
-
-
-def carry_out(job: Mapping[str, Any], checker: Checker, places: Places) -> Outcome:
+def carry_out(job: Mapping[str, Any], checker: FolderChecker, places: Places) -> Outcome:
     """Do the job without touching a file."""
     try:
         return _JOBS[job["do"]](job, checker, places)
@@ -44,13 +38,10 @@ def carry_out(job: Mapping[str, Any], checker: Checker, places: Places) -> Outco
         return Outcome(problem=str(problem))
 
 
-def _fix_all(job: Mapping[str, Any], checker: Checker, places: Places) -> Outcome:
+def _fix_all(job: Mapping[str, Any], checker: FolderChecker, places: Places) -> Outcome:
     look, path = places.look, job["path"]
 
-    def is_sure_here(finding: Finding) -> bool:
-        return finding.span.path == path and finding.fix is not None and finding.fix.safety == "sure"
-
-    settled = settle(look.root, lambda texts: checker.try_out(look, texts), is_sure_here, look.overlay)
+    settled = settle(look.root, lambda texts: checker.try_out(look, texts), partial(is_sure_in, path), look.overlay)
     edits = [edit for change in settled.changes for edit in _differing(change.path, places, change.after)]
     count = len(settled.applied)
     return Outcome(_pieces(places, {None: edits}), f"Repair {count} problem{'' if count == 1 else 's'}.")
@@ -76,7 +67,7 @@ def _differing(path: str, places: Places, after: bytes) -> list[Edit]:
     ]
 
 
-def _bridge(job: Mapping[str, Any], _checker: Checker, places: Places) -> Outcome:
+def _bridge(job: Mapping[str, Any], _checker: FolderChecker, places: Places) -> Outcome:
     """Wrap the lost call in `bridge.run`, and import it."""
     path, span = job["path"], Span(*job["span"])
     text = places.text(path)
@@ -87,7 +78,7 @@ def _bridge(job: Mapping[str, Any], _checker: Checker, places: Places) -> Outcom
     start, end = _offset(text, span.line, span.column), _offset(text, span.end_line, span.end_column)
     call = next((node for node in whole.calls.values() if (whole.start(node), whole.end(node)) == (start, end)), None)
     if call is None:
-        return Outcome(problem="The call that makes the coroutine cannot be told from what stands around it.")
+        return Outcome(problem="The call that makes the coroutine cannot be determined from the code around it.")
     edits = [Edit(path, start, start, "bridge.run("), Edit(path, end, end, ")")]
     run = Group("Run the coroutine here", "The call will now run, and the thread waits for it.", is_to_confirm=True)
     added = import_added(whole, "from troth import bridge", "bridge")
@@ -101,7 +92,7 @@ def _offset(text: str, line: int, column: int) -> int:
     return sum(map(len, split(text)[: line - 1])) + column - 1
 
 
-def _make_async(job: Mapping[str, Any], checker: Checker, places: Places) -> Outcome:
+def _make_async(job: Mapping[str, Any], checker: FolderChecker, places: Places) -> Outcome:
     """Recolor the function, and await what it lost."""
     look, path, symbol = places.look, job["path"], job["symbol"]
     plan = _plan(places, f"{path}:{symbol}", "async")
@@ -126,7 +117,7 @@ def _make_async(job: Mapping[str, Any], checker: Checker, places: Places) -> Out
     return Outcome(pieces, f"{_summary(plan)} What was lost in it is awaited, and will now run.")
 
 
-def _recolor(job: Mapping[str, Any], checker: Checker, places: Places) -> Outcome:
+def _recolor(job: Mapping[str, Any], checker: FolderChecker, places: Places) -> Outcome:
     look = places.look
     plan = _plan(places, job["target"], job["to"])
     if problem := _unclear(plan):
@@ -154,7 +145,7 @@ def _plan(places: Places, target: str, to: str) -> Plan:
     return plan
 
 
-def _is_at_import(site: Site) -> bool:
+def _is_at_import(site: CallSite) -> bool:
     return site.caller is None and site.tree.view.kind == "code" and site.tree.around(site.node) is site.tree.module
 
 
@@ -178,7 +169,7 @@ def _summary(plan: Plan) -> str:
     return f"{functions} {plan.to}; {len(plan.edits)} edits in {files} file{'' if files == 1 else 's'}."
 
 
-def _of_plan(places: Places, plan: Plan) -> tuple[Piece, ...]:
+def _of_plan(places: Places, plan: Plan) -> tuple[GroupedEdit, ...]:
     certain = Group(f"Make `{plan.target.partition(':')[2]}` {plan.to}", "Definitions and calls that are certain.")
     text = Group("Text that shows the call", "Docstrings, pages and strings; look at each.", is_to_confirm=True)
     maybe = Group("Calls of a namesake", "It is not known whether this is the function meant.", is_to_confirm=True)
@@ -223,8 +214,10 @@ def _in_strings(path: str, edits: Iterable[Edit], places: Places) -> set[Edit]:
     return {edit for edit in own if any(start < edit.start and edit.end < end for start, end in ranges)}
 
 
-def _pieces(places: Places, groups: Mapping[Group | None, Sequence[Edit]]) -> tuple[Piece, ...]:
-    return tuple(Piece(uri, edit, group) for group, edits in groups.items() for uri, edit in places.edits(list(edits)))
+def _pieces(places: Places, groups: Mapping[Group | None, Sequence[Edit]]) -> tuple[GroupedEdit, ...]:
+    return tuple(
+        GroupedEdit(uri, edit, group) for group, edits in groups.items() for uri, edit in places.edits(list(edits))
+    )
 
 
 def _moved_back(edit: Edit, applied: Iterable[Edit]) -> Edit | None:

@@ -7,13 +7,13 @@ from typing import Any
 
 from lsprotocol import types
 
-from troth.analysis.semantics.symbols import Function
-from troth.lsp.features.symbols import callers_of, function_on, functions_in
+from troth.lsp.features.symbols import callers_of, color_of_function, function_on, functions_in
 from troth.lsp.sessions.places import Places
 
 __all__ = ["lenses", "title_of"]
 
 _LOST = ("TR1", "TR2")
+_KINDS = {"generator": "async generator", "context": "async context manager"}
 
 
 def lenses(places: Places, path: str, uri: str, version: int) -> list[types.CodeLens]:
@@ -42,11 +42,11 @@ def title_of(places: Places, path: str, line: int) -> tuple[str, list[types.Loca
         if finding.code.startswith(_LOST)
     }
     idle = sum((call.caller.module.path, call.at[0]) in lost for call in calls)
-    return _words(function, len(calls), idle), _locations(places, calls)
+    kind = _KINDS.get(color_of_function(places.look.program, function).gives, "async")
+    return _words(kind, len(calls), idle), _locations(places, calls)
 
 
-def _words(function: Function, calls: int, idle: int) -> str:
-    kind = "async generator" if function.is_generator else "async"
+def _words(kind: str, calls: int, idle: int) -> str:
     if not calls:
         return f"{kind}: no caller in the project"
     callers = f"{calls} call" if calls == 1 else f"{calls} calls"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from troth.analysis.facts.model import At
 from troth.analysis.findings import Reason
@@ -25,17 +25,33 @@ from troth.analysis.semantics.values import (
 )
 from troth.color import Color
 
-__all__ = ["Painted", "call_at", "callers_of", "class_on", "color_of", "function_around", "function_on", "functions_in"]
+__all__ = [
+    "Gives",
+    "Painted",
+    "call_at",
+    "callers_of",
+    "class_on",
+    "color_of",
+    "function_around",
+    "function_on",
+    "functions_in",
+]
 
+Gives = Literal["coroutine", "generator", "context", "awaitable"]
 _AWAITABLES = (Coroutine, AsyncGenerator, AsyncContext, Awaitable)
+_KINDS: dict[str, Gives] = {"m": "context", "g": "generator", "a": "coroutine"}  # by the flags of tables
 
 
 class Painted(NamedTuple):
-    """The color of something that is called, what it is called, and why the color is known."""
+    """The color of something that is called, what it is called, and why the color is known.
+
+    What is async `gives` something of this kind.
+    """
 
     color: Color
     name: str
     reasons: tuple[Reason, ...] = ()
+    gives: Gives = "coroutine"
 
 
 def functions_in(module: Module) -> Iterator[Function]:
@@ -122,8 +138,8 @@ def _color_of_value(program: Program, value: Value | None, text: str) -> Painted
 
 def _own(program: Program, value: FunctionValue, function: Function) -> Painted:
     effect = program.effects.of(function)
-    if effect in {"coroutine", "generator", "context"}:
-        return Painted(Color.ASYNC, function.qualname, program.reasons.of_own(value, function))
+    if effect in ("coroutine", "generator", "context"):
+        return Painted(Color.ASYNC, function.qualname, program.reasons.of_own(value, function), effect)
     if effect == "unknown":
         return Painted(Color.UNKNOWN, function.qualname)
     awaitable_results = [_is_awaitable(result) for result in members_of(program.inferred(function))]
@@ -131,7 +147,8 @@ def _own(program: Program, value: FunctionValue, function: Function) -> Painted:
         awaitable = next(result for result in members_of(program.inferred(function)) if _is_awaitable(result))
         site = getattr(awaitable, "site", None)
         reasons = program.reasons.of_returning(function, site, "")
-        return Painted(Color.ASYNC if all(awaitable_results) else Color.EITHER, function.qualname, reasons)
+        color = Color.ASYNC if all(awaitable_results) else Color.EITHER
+        return Painted(color, function.qualname, reasons, _kind_of(awaitable))
     return Painted(Color.SYNC, function.qualname, (Reason(f"`{function.qualname}` is a plain `def`", *function.place),))
 
 
@@ -139,9 +156,19 @@ def _library(program: Program, value: FunctionValue, function: LibraryFunction) 
     if "o" in function.flags:
         return Painted(Color.EITHER, function.qualname)
     if set(function.flags) & set("agmw"):
-        return Painted(Color.ASYNC, function.qualname, program.reasons.of_library(value, function))
+        kinds = [kind for flag, kind in _KINDS.items() if flag in function.flags]
+        reasons = program.reasons.of_library(value, function)
+        return Painted(Color.ASYNC, function.qualname, reasons, kinds[0] if kinds else "awaitable")
     package = function.qualname.partition(".")[0]
     return Painted(Color.SYNC, function.qualname, (Reason(f"`{function.qualname}` of {package} is a plain function"),))
+
+
+def _kind_of(awaitable: Value | None) -> Gives:
+    if isinstance(awaitable, AsyncGenerator):
+        return "generator"
+    if isinstance(awaitable, AsyncContext):
+        return "context"
+    return "coroutine" if isinstance(awaitable, Coroutine) else "awaitable"
 
 
 def _is_awaitable(value: Value | None) -> bool:

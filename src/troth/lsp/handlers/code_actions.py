@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
-from troth.lsp.features.actions import KINDS, Offer, offers
-from troth.lsp.features.jobs import Outcome, carry_out
-from troth.lsp.protocol.workspace_edit import Piece, workspace_edit
+from troth.lsp.protocol.action_kinds import KINDS
+from troth.lsp.protocol.workspace_edit import GroupedEdit, workspace_edit
 from troth.lsp.server import CONTENT_MODIFIED, TrothServer
 from troth.lsp.sessions.places import Places
+
+if TYPE_CHECKING:  # late: they bring the program with them, and it is not needed to tell what an earlier run found
+    from troth.lsp.features.actions import Offer, Outcome
 
 __all__ = ["serve_code_actions"]
 
@@ -30,11 +32,13 @@ def serve_code_actions(server: TrothServer) -> None:
         uri, only = params.text_document.uri, params.context.only
         kinds = None if only is None else [str(getattr(kind, "value", kind)) for kind in only]
 
-        def find_offers(places: Places, path: str, cell: int | None) -> list[tuple[Offer, list[Piece]]]:
-            every = list(offers(places, path, cell, params.range, kinds))
-            return [(offer, [Piece(*edit) for edit in places.edits(list(offer.edits))]) for offer in every]
+        def find_offers(places: Places, path: str, cell: int | None) -> list[tuple[Offer, list[GroupedEdit]]]:
+            from troth.lsp.features.actions import offers
 
-        none: list[tuple[Offer, list[Piece]]] = []
+            every = list(offers(places, path, cell, params.range, kinds))
+            return [(offer, [GroupedEdit(*edit) for edit in places.edits(list(offer.edits))]) for offer in every]
+
+        none: list[tuple[Offer, list[GroupedEdit]]] = []
         offered = await server.answer_about(uri, find_offers, none)
         shown: dict[tuple[object, int], types.Diagnostic] = {
             (diagnostic.code, diagnostic.range.start.line): diagnostic
@@ -63,7 +67,7 @@ def _action(
     server: TrothServer,
     uri: str,
     offer: Offer,
-    pieces: list[Piece],
+    pieces: list[GroupedEdit],
     shown: Mapping[tuple[object, int], types.Diagnostic],
 ) -> types.CodeAction:
     client = server.client
@@ -86,15 +90,21 @@ def _action(
 
 
 async def _carried_out(server: TrothServer, data: Mapping[str, Any]) -> Outcome:
+    from troth.lsp.features.actions import Outcome
+
     uri = data["uri"]
     server.refuse_other_version(uri, data["version"])
     place = server.place(uri)
     if place is None:
         return Outcome(problem="The file is not in a folder that is open.")
     session, job = place[0], data["job"]
-    return await server.answer_about(
-        uri, lambda places, _path, _cell: carry_out(job, session.checker, places), Outcome(), settled=True
-    )
+
+    def work(places: Places, _path: str, _cell: int | None) -> Outcome:
+        from troth.lsp.features.jobs import carry_out  # late: it brings all of recolor with it
+
+        return carry_out(job, session.checker, places)
+
+    return await server.answer_about(uri, work, Outcome(), settled=True)
 
 
 async def _apply(server: TrothServer, data: Mapping[str, Any]) -> None:

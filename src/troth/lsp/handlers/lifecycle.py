@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import sys
 from collections.abc import Mapping
 
 from lsprotocol import types
@@ -50,7 +51,7 @@ def serve_lifecycle(server: TrothServer) -> None:
 
     @feature(types.INITIALIZED)
     async def initialized(_params: types.InitializedParams) -> None:
-        if server.process_id:
+        if server.process_id and sys.platform != "win32":  # there `os.kill` would not ask but act
             server.later(_leave_with(server.process_id))
         if server.client.configures:
             await _configure(server)
@@ -107,7 +108,7 @@ async def _configure(server: TrothServer) -> None:
     try:
         answer = await server.workspace_configuration_async(params)
     except JsonRpcException as problem:
-        _log.warning("the client did not tell its settings: %s", problem)
+        _log.warning("the client did not send its settings: %s", problem)
         return
     if answer and answer[0] is not None:
         _take_settings(server, answer[0])
@@ -136,7 +137,7 @@ async def _register(server: TrothServer) -> None:
     if server.client.watches:
         options = types.DidChangeWatchedFilesRegistrationOptions(watchers)
         registrations.append(types.Registration("troth.watched", types.WORKSPACE_DID_CHANGE_WATCHED_FILES, options))
-    if server.client.configures:
+    if server.client.registers_settings:
         registrations.append(
             types.Registration("troth.settings", types.WORKSPACE_DID_CHANGE_CONFIGURATION, {"section": "troth"})
         )

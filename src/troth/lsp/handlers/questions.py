@@ -1,4 +1,8 @@
-"""Answer what the user asks about the text: hover, lenses, inlay hints and the call hierarchy."""
+"""Answer what the user asks about the text: hover, lenses, inlay hints and the call hierarchy.
+
+The features are imported by the first question, in the thread that answers it: they bring the program with them, which
+is not needed to tell what an earlier run found.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,6 @@ from collections.abc import Mapping
 
 from lsprotocol import types
 
-from troth.lsp.features.call_hierarchy import function_named, incoming, item_at, outgoing
-from troth.lsp.features.hover import hover
-from troth.lsp.features.inlay import hints
-from troth.lsp.features.lens import lenses, title_of
 from troth.lsp.server import TrothServer
 from troth.lsp.sessions.places import Places
 
@@ -24,11 +24,13 @@ def serve_questions(server: TrothServer) -> None:
     async def on_hover(params: types.HoverParams) -> types.Hover | None:
         markdown = server.client.has_markdown
         nothing: types.Hover | None = None
-        return await server.answer_about(
-            params.text_document.uri,
-            lambda places, path, cell: hover(places, path, cell, params.position, markdown=markdown),
-            nothing,
-        )
+
+        def ask(places: Places, path: str, cell: int | None) -> types.Hover | None:
+            from troth.lsp.features.hover import hover
+
+            return hover(places, path, cell, params.position, markdown=markdown)
+
+        return await server.answer_about(params.text_document.uri, ask, nothing)
 
     @feature(types.TEXT_DOCUMENT_CODE_LENS)
     async def on_lens(params: types.CodeLensParams) -> list[types.CodeLens]:
@@ -36,9 +38,13 @@ def serve_questions(server: TrothServer) -> None:
         if not server.settings.lens:
             return []
         version = server.version_of(uri) or 0
-        return await server.answer_about(
-            uri, lambda places, path, _: lenses(places, path, uri, version) if places.has_places(path) else [], []
-        )
+
+        def ask(places: Places, path: str, _cell: int | None) -> list[types.CodeLens]:
+            from troth.lsp.features.lens import lenses
+
+            return lenses(places, path, uri, version) if places.has_places(path) else []
+
+        return await server.answer_about(uri, ask, [])
 
     @feature(types.CODE_LENS_RESOLVE)
     async def on_lens_resolve(lens: types.CodeLens) -> types.CodeLens:
@@ -47,7 +53,13 @@ def serve_questions(server: TrothServer) -> None:
             uri, line = data["uri"], data["line"]
             server.refuse_other_version(uri, data["version"])
             nothing: tuple[str, list[types.Location]] = ("", [])
-            title, calls = await server.answer_about(uri, lambda places, path, _: title_of(places, path, line), nothing)
+
+            def ask(places: Places, path: str, _cell: int | None) -> tuple[str, list[types.Location]]:
+                from troth.lsp.features.lens import title_of
+
+                return title_of(places, path, line)
+
+            title, calls = await server.answer_about(uri, ask, nothing)
             shows = server.client.shows_references and calls
             arguments = [uri, lens.range.start, calls] if shows else None
             lens.command = types.Command(title, "troth.showReferences" if shows else "", arguments=arguments)
@@ -57,11 +69,13 @@ def serve_questions(server: TrothServer) -> None:
     async def on_inlay(params: types.InlayHintParams) -> list[types.InlayHint]:
         if not server.settings.inlay:
             return []
-        return await server.answer_about(
-            params.text_document.uri,
-            lambda places, path, _: hints(places, path, params.range) if places.has_places(path) else [],
-            [],
-        )
+
+        def ask(places: Places, path: str, _cell: int | None) -> list[types.InlayHint]:
+            from troth.lsp.features.inlay import hints
+
+            return hints(places, path, params.range) if places.has_places(path) else []
+
+        return await server.answer_about(params.text_document.uri, ask, [])
 
 
 def serve_call_hierarchy(server: TrothServer) -> None:
@@ -70,15 +84,18 @@ def serve_call_hierarchy(server: TrothServer) -> None:
 
     @feature(types.TEXT_DOCUMENT_PREPARE_CALL_HIERARCHY)
     async def on_prepare(params: types.CallHierarchyPrepareParams) -> list[types.CallHierarchyItem]:
-        return await server.answer_about(
-            params.text_document.uri,
-            lambda places, path, _: item_at(places, path, params.position) if places.has_places(path) else [],
-            [],
-        )
+        def ask(places: Places, path: str, _cell: int | None) -> list[types.CallHierarchyItem]:
+            from troth.lsp.features.call_hierarchy import item_at
+
+            return item_at(places, path, params.position) if places.has_places(path) else []
+
+        return await server.answer_about(params.text_document.uri, ask, [])
 
     @feature(types.CALL_HIERARCHY_INCOMING_CALLS)
     async def on_incoming(params: types.CallHierarchyIncomingCallsParams) -> list[types.CallHierarchyIncomingCall]:
         def find_incoming(places: Places, _path: str, _cell: int | None) -> list[types.CallHierarchyIncomingCall]:
+            from troth.lsp.features.call_hierarchy import function_named, incoming
+
             function = function_named(places, params.item.data or {})
             return [] if function is None else incoming(places, function)
 
@@ -87,6 +104,8 @@ def serve_call_hierarchy(server: TrothServer) -> None:
     @feature(types.CALL_HIERARCHY_OUTGOING_CALLS)
     async def on_outgoing(params: types.CallHierarchyOutgoingCallsParams) -> list[types.CallHierarchyOutgoingCall]:
         def find_outgoing(places: Places, _path: str, _cell: int | None) -> list[types.CallHierarchyOutgoingCall]:
+            from troth.lsp.features.call_hierarchy import function_named, outgoing
+
             function = function_named(places, params.item.data or {})
             return [] if function is None else outgoing(places, function)
 

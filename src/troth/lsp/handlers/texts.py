@@ -21,9 +21,8 @@ def serve_texts(server: TrothServer) -> None:
 
     @feature(types.TEXT_DOCUMENT_DID_CHANGE)
     def did_change(params: types.DidChangeTextDocumentParams) -> None:
-        document = server.documents.texts.get(params.text_document.uri)
+        document = server.documents.change(params.text_document, params.content_changes)
         if document is not None:
-            document.change(params.content_changes, params.text_document.version)
             server.workspace_of_folders.changed(document.path)
 
     @feature(types.TEXT_DOCUMENT_DID_SAVE)

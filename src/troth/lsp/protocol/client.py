@@ -23,6 +23,7 @@ class Client(NamedTuple):
     has_literals: bool = False
     has_preferred: bool = False
     configures: bool = False
+    registers_settings: bool = False
     watches: bool = False
     shows_progress: bool = False
     applies_edits: bool = False
@@ -61,6 +62,7 @@ def client_of(params: types.InitializeParams) -> Client:
         has_literals=get("text_document.code_action.code_action_literal_support") is not None,
         has_preferred=bool(get("text_document.code_action.is_preferred_support")),
         configures=bool(get("workspace.configuration")),
+        registers_settings=bool(get("workspace.did_change_configuration.dynamic_registration")),
         watches=bool(get("workspace.did_change_watched_files.dynamic_registration")),
         shows_progress=bool(get("window.work_done_progress")),
         applies_edits=bool(get("workspace.apply_edit")),

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from troth.analysis.check.request import Request
+from troth.analysis.check.request import CheckRequest
 from troth.analysis.findings import Confidence
 
-__all__ = ["EditorSettings", "parse"]
+__all__ = ["EditorSettings", "in_editor_words", "parse"]
 
 Scope = Literal["workspace", "open"]
 
@@ -22,7 +22,7 @@ class EditorSettings(NamedTuple):
     lens: bool = True
     inlay: bool = False
 
-    def applied(self, request: Request) -> Request:
+    def applied(self, request: CheckRequest) -> CheckRequest:
         """The request of a folder with these settings."""
         return request._replace(select=self.select, ignore=self.ignore, confidence=self.confidence, python=self.python)
 
@@ -38,7 +38,7 @@ def parse(section: object) -> tuple[EditorSettings, list[str]]:
     for key, value in section.items():
         if key not in _KINDS:
             if key not in _OF_THE_CLIENT:
-                problems.append(f"`troth.{key}` is no setting of Troth; there are {', '.join(sorted(_KINDS))}")
+                problems.append(f"`troth.{key}` is not a setting of Troth; there are {', '.join(sorted(_KINDS))}")
         elif value is None:
             continue
         elif _KINDS[key] == "names" and isinstance(value, Sequence) and not isinstance(value, str):
@@ -54,6 +54,14 @@ def parse(section: object) -> tuple[EditorSettings, list[str]]:
     if values.get("python") == "":
         del values["python"]
     return EditorSettings(**values), problems
+
+
+def in_editor_words(problem: str, request: CheckRequest) -> str:
+    """What is wrong with settings, named as the editor names them and not as options of the command line."""
+    options = {"--select": "select", "--ignore": "ignore", f"--python {request.python}": "python"}
+    for option, setting in options.items():
+        problem = problem.replace(f"`{option}`", f"`troth.{setting}`")
+    return problem
 
 
 def _fits(value: object, kind: str | tuple[str, ...]) -> bool:

@@ -9,7 +9,7 @@ from lsprotocol import types
 
 from troth.lsp.protocol.client import Client
 
-__all__ = ["Group", "Piece", "workspace_edit"]
+__all__ = ["Group", "GroupedEdit", "workspace_edit"]
 
 
 class Group(NamedTuple):
@@ -20,7 +20,7 @@ class Group(NamedTuple):
     is_to_confirm: bool = False
 
 
-class Piece(NamedTuple):
+class GroupedEdit(NamedTuple):
     """One edit, and the group it belongs to."""
 
     uri: str
@@ -29,10 +29,10 @@ class Piece(NamedTuple):
 
 
 def workspace_edit(
-    pieces: Sequence[Piece], client: Client, version_of: Callable[[str], int | None]
+    pieces: Sequence[GroupedEdit], client: Client, version_of: Callable[[str], int | None]
 ) -> types.WorkspaceEdit:
     """The edit of all pieces; a client without versions gets them by file, and without groups."""
-    by_uri: dict[str, list[Piece]] = {}
+    by_uri: dict[str, list[GroupedEdit]] = {}
     for piece in pieces:
         by_uri.setdefault(piece.uri, []).append(piece)
     if not client.has_versions:
@@ -41,7 +41,7 @@ def workspace_edit(
         )
     groups = {piece.group: f"troth.{number}" for number, piece in enumerate(pieces) if piece.group is not None}
 
-    def edit(piece: Piece) -> types.TextEdit | types.AnnotatedTextEdit | types.SnippetTextEdit:
+    def edit(piece: GroupedEdit) -> types.TextEdit | types.AnnotatedTextEdit | types.SnippetTextEdit:
         if piece.group is None or not client.has_annotations:
             return piece.edit
         return types.AnnotatedTextEdit(groups[piece.group], piece.edit.range, piece.edit.new_text)

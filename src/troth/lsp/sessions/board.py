@@ -14,12 +14,12 @@ from troth.lsp.protocol.diagnostics import Telling, diagnostic
 from troth.lsp.sessions.checker import Look
 from troth.lsp.sessions.places import Places
 
-__all__ = ["Board", "Notice"]
+__all__ = ["Board", "DiagnosticsNotice"]
 
 _numbers = count(1)
 
 
-class Notice(NamedTuple):
+class DiagnosticsNotice(NamedTuple):
     """All diagnostics of one URI, under a name that changes with them."""
 
     name: str
@@ -38,7 +38,7 @@ class Board:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._files: dict[str, _File] = {}
-        self.notices: dict[str, Notice] = {}
+        self.notices: dict[str, DiagnosticsNotice] = {}
 
     def take(self, look: Look, places: Places) -> set[str]:
         """Bring all notices up to date, and tell which URIs have another one now."""
@@ -79,7 +79,9 @@ class Board:
         items: dict[str, list[types.Diagnostic]] = {uri: [] for uri in file.uris}
         for finding in file.findings:
             uri, positions = places.uri_of(finding.span)
-            items.setdefault(uri, []).append(diagnostic(finding, telling, positions))
+            item = diagnostic(finding, telling, positions)
+            for address in (uri, *places.twins(finding.span.path)):
+                items.setdefault(address, []).append(item)
         changed = set()
         for uri, diagnostics in items.items():
             before = self.notices.get(uri)
@@ -87,7 +89,7 @@ class Board:
                 continue
             changed.add(uri)
             if diagnostics:
-                self.notices[uri] = Notice(str(next(_numbers)), tuple(diagnostics))
+                self.notices[uri] = DiagnosticsNotice(str(next(_numbers)), tuple(diagnostics))
             else:
                 del self.notices[uri]
         return changed

@@ -6,28 +6,33 @@ Everything here is done by the thread of the worker.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from troth.analysis.check import Prepared, Request, check, prepare
+from troth.analysis.check import CheckRequest, Prepared, check, prepare, replay
 from troth.analysis.check.filter import Reported
 from troth.analysis.facts.store import Stamp, stamp, stamp_of
 from troth.analysis.findings import Finding
-from troth.analysis.pipeline.warm_state import Memory
-from troth.analysis.report.content import Report
-from troth.analysis.semantics import Program
+from troth.analysis.report.content import CheckReport
 from troth.analysis.source.problem import Problem
 
-__all__ = ["Checker", "Look"]
+if TYPE_CHECKING:  # late: program and rules take longer to import than an earlier answer to be told
+    from troth.analysis.pipeline.warm_state import Memory
+    from troth.analysis.semantics import Program
+
+__all__ = ["FolderChecker", "Look"]
 
 _MANY = 100  # files; where there are fewer, all that depends on a change is looked at in no time
 
 
 class Look(NamedTuple):
-    """What a check found, and the texts it was about. One that `is_settled` has looked at all that depends on them."""
+    """What a check found, and the texts it was about. One that `is_settled` has looked at all that depends on them.
 
-    report: Report
+    One that was only told again, from what an earlier run left, has no program to answer further questions.
+    """
+
+    report: CheckReport
     prepared: Prepared
     overlay: Mapping[str, bytes]
     stamps: Mapping[str, Stamp]
@@ -39,6 +44,11 @@ class Look(NamedTuple):
     def root(self) -> Path:
         """The folder that all paths are relative to."""
         return self.prepared.root.path
+
+    @property
+    def has_program(self) -> bool:
+        """Whether further questions can be asked."""
+        return self.report.program is not None
 
     @property
     def program(self) -> Program:
@@ -56,20 +66,50 @@ class Look(NamedTuple):
         return [finding for finding in self.report.findings if finding.span.path == path]
 
 
-class Checker:
+class FolderChecker:
     """The memory of one folder. `request` says what is checked, as for `troth check` in that folder."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: CheckRequest) -> None:
         self.request = request
-        self.memory = Memory(judges_broken=True)
+        self._memory: Memory | None = None
         self._prepared: Prepared | None = None
+        self._replayed: tuple[Prepared, Look] | None = None
         self._reported: tuple[Prepared, Reported] | None = None
         self._differed: set[Path] = set()
 
-    def list_again(self, request: Request | None = None) -> None:
+    @property
+    def memory(self) -> Memory:
+        """What the last look left for the next one."""
+        if self._memory is None:
+            from troth.analysis.pipeline.warm_state import Memory
+
+            self._memory = Memory(judges_broken=True)
+        return self._memory
+
+    @property
+    def owed(self) -> Collection[str]:
+        """The files that were looked at in a hurry."""
+        return () if self._memory is None else self._memory.owed
+
+    def list_again(self, request: CheckRequest | None = None) -> None:
         """Files may have come or gone, or settings may have changed: the next look lists them anew."""
         self.request = request or self.request
         self._prepared = None
+
+    def replay(self, buffers: Mapping[Path, bytes]) -> Look | None:
+        """What an earlier run found, if no file has changed since and no buffer differs from its file; else None."""
+        prepared = self._with(buffers)
+        if prepared.overlay or prepared.scope.project.files != (self._prepared or prepared).scope.project.files:
+            return None
+        if self._replayed is not None and self._replayed[0] is self._prepared:
+            return self._replayed[1]
+        report = replay(prepared, self._question(prepared))
+        if report is None or self._prepared is None:
+            return None
+        unstamped = dict.fromkeys(prepared.scope.project.files, (0, -1))  # the first look of our own tells the stamps
+        look = Look(report, prepared, prepared.overlay, unstamped, is_settled=True)
+        self._replayed = self._prepared, look
+        return look
 
     def look(
         self,
@@ -77,33 +117,50 @@ class Checker:
         *,
         hurry: bool = False,
         progress: Callable[[int, int, str], None] | None = None,
-    ) -> Look:
+        is_wanted: Callable[[], bool] | None = None,
+    ) -> Look | None:
         """Check with these texts in place of their files; in a `hurry`, only what changed since the last look.
 
-        Raises `MisuseError` where the settings are wrong.
+        None where it is not wanted any more; `is_wanted` is asked by this thread, between files. Raises `MisuseError`
+        where the settings are wrong.
         """
+        from troth.analysis.pipeline.request import AbandonedError  # late, as all of it
+
+        self._replayed = None
         prepared = self._with(buffers)
         files = prepared.scope.project.files
         if self.memory.kept is None and prepared.overlay and self._prepared is not None:
             # From the disk first: that can be kept for the next start, and it is what a buffer said before it broke.
             check(self._prepared, progress, self.memory, reported=self._question(self._prepared))
         is_quick = hurry and len(files) >= _MANY and self.memory.kept is not None
-        report = check(prepared, progress, self.memory, hurry=is_quick, reported=self._question(prepared))
+        if self.memory.kept is None:
+            is_wanted = None  # the first look is always made to the end: the next one begins with what it leaves
+        try:
+            report = check(
+                prepared,
+                progress,
+                self.memory,
+                hurry=is_quick,
+                reported=self._question(prepared),
+                is_wanted=is_wanted,
+            )
+        except AbandonedError:
+            return None
         warm = self.memory.kept
         assert warm is not None
         is_settled = not is_quick  # it has not looked at the disk
         broken = frozenset(path for path, facts in warm.facts.items() if isinstance(facts, Problem))
+        report = report._replace(findings=report.places)  # an editor marks each place: there it is repaired
         return Look(report, prepared, prepared.overlay, warm.stamps, is_settled, broken)
 
     def try_out(self, look: Look, texts: Mapping[str, bytes]) -> tuple[Finding, ...]:
         """What would be found if these files had these texts; the next look finds what is there again."""
         prepared = look.prepared._replace(overlay={**look.overlay, **texts})
-        return check(prepared, memory=self.memory, reported=self._question(look.prepared)).findings
+        return check(prepared, memory=self.memory, reported=self._question(look.prepared)).places
 
     def forget(self) -> None:
         """Begin anew: something went wrong in the middle of a look."""
-        self.memory = Memory(judges_broken=True)
-        self._prepared = None
+        self._memory = self._prepared = self._replayed = None
 
     def _with(self, buffers: Mapping[Path, bytes]) -> Prepared:
         if self._prepared is None:

@@ -15,7 +15,7 @@ from pygls.uris import to_fs_path
 
 from troth.lsp.protocol.positions import Positions, characters, split
 
-__all__ = ["Document", "Documents", "Notebook", "file_of"]
+__all__ = ["Document", "Documents", "OpenNotebook", "file_of"]
 
 
 def file_of(uri: str) -> Path | None:
@@ -89,7 +89,7 @@ class Document:
 
 
 @dataclass(eq=False)
-class Notebook:
+class OpenNotebook:
     """One open notebook: its cells are documents of their own."""
 
     uri: str
@@ -108,7 +108,7 @@ class Documents:
     def __init__(self, encoding: str = "utf-16") -> None:
         self.encoding = encoding
         self.texts: dict[str, Document] = {}
-        self.notebooks: dict[str, Notebook] = {}
+        self.notebooks: dict[str, OpenNotebook] = {}
 
     def open(self, item: types.TextDocumentItem) -> Document:
         """A text is opened."""
@@ -119,7 +119,7 @@ class Documents:
     def open_notebook(self, notebook: types.NotebookDocument, cells: Sequence[types.TextDocumentItem]) -> None:
         """A notebook is opened."""
         path = file_of(notebook.uri)
-        self.notebooks[notebook.uri] = Notebook(notebook.uri, notebook.version, path, list(notebook.cells))
+        self.notebooks[notebook.uri] = OpenNotebook(notebook.uri, notebook.version, path, list(notebook.cells))
         for cell in cells:
             self.open(cell)
 
@@ -149,8 +149,40 @@ class Documents:
         for cell in cells:
             self.texts.pop(cell, None)
 
+    def change(
+        self, identifier: types.VersionedTextDocumentIdentifier, changes: Iterable[types.TextDocumentContentChangeEvent]
+    ) -> Document | None:
+        """A text is edited; None for one that is not open."""
+        document = self.texts.pop(identifier.uri, None)
+        if document is not None:
+            document.change(changes, identifier.version)
+            self.texts[identifier.uri] = document  # the last one of its file now, where that is open under two names
+        return document
+
+    def twins(self, uri: str) -> list[str]:
+        """The URIs of other texts that are the same file, by a link, and say the same."""
+        document = self.texts.get(uri)
+        if document is None or document.path is None:
+            return []
+        return [
+            twin.uri
+            for twin in self.texts.values()
+            if twin is not document and twin.path == document.path and twin.text == document.text
+        ]
+
+    def is_outdated(self, uri: str) -> bool:
+        """Whether the same file is open under another name too, and says something else there since."""
+        document = self.texts.get(uri)
+        if document is None or document.path is None:
+            return False
+        latest = next(text for text in reversed(self.texts.values()) if text.path == document.path)
+        return latest is not document and latest.text != document.text
+
     def files(self) -> Iterator[tuple[Path, str, bytes]]:
-        """What is open and belongs to a file: its path, its URI, and the bytes it would have if it were saved."""
+        """What is open and belongs to a file: its path, its URI, and the bytes it would have if it were saved.
+
+        A file that is open under two names comes twice, and what was edited last comes last.
+        """
         for document in self.texts.values():
             if document.path is not None:
                 yield document.path, document.uri, document.data
@@ -158,17 +190,17 @@ class Documents:
             if notebook.path is not None:
                 yield notebook.path, notebook.uri, self._as_file(notebook)
 
-    def notebook_of(self, cell: str) -> Notebook | None:
+    def notebook_of(self, cell: str) -> OpenNotebook | None:
         """The notebook that a cell belongs to."""
         return next(
             (notebook for notebook in self.notebooks.values() if any(c.document == cell for c in notebook.cells)), None
         )
 
-    def notebook_at(self, path: Path) -> Notebook | None:
+    def notebook_at(self, path: Path) -> OpenNotebook | None:
         """The open notebook of a file."""
         return next((notebook for notebook in self.notebooks.values() if notebook.path == path), None)
 
-    def _as_file(self, notebook: Notebook) -> bytes:
+    def _as_file(self, notebook: OpenNotebook) -> bytes:
         cells = []
         for cell in notebook.cells:
             document = self.texts.get(cell.document)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from lsprotocol import types
@@ -23,13 +23,19 @@ _NOTEBOOK = ".ipynb"
 class Addresses:
     """The URIs of what is open, as the client writes them, and of all else in a folder.
 
-    A folder that the client reaches by a link is told to it by that link.
+    A folder that the client reaches by a link is told to it by that link. A file that is open under two names, its own
+    and a link's, is known by the one that was edited last; the others that say the same are its `twins`.
     """
 
     def __init__(
-        self, opened: Mapping[Path, str], cells: Mapping[Path, list[str]], linked: Mapping[Path, Path]
+        self,
+        opened: Mapping[Path, str],
+        twins: Mapping[str, Sequence[str]],
+        cells: Mapping[Path, list[str]],
+        linked: Mapping[Path, Path],
     ) -> None:
         self._opened = opened
+        self.twins = twins
         self.cells = cells
         self._linked = linked
 
@@ -60,7 +66,11 @@ class Places:
 
     def uris(self, path: str) -> list[str]:
         """All URIs that findings in a file are told for: those of the cells, where it is an open notebook."""
-        return self._cells(path) or [self.uri(path)]
+        return self._cells(path) or [self.uri(path), *self.twins(path)]
+
+    def twins(self, path: str) -> Sequence[str]:
+        """Other URIs under which the very same text is open."""
+        return self._addresses.twins.get(self.uri(path), ())
 
     def uri_of(self, span: Span) -> tuple[str, Positions | None]:
         """Where a finding is told; without positions where a notebook is not open, so that no line of it is seen."""

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
-from troth.lsp.sessions.board import Board, Notice
+from troth.lsp.sessions.board import Board, DiagnosticsNotice
+from troth.lsp.sessions.checker import Look
 from troth.lsp.sessions.documents import file_of
-from troth.lsp.sessions.session import Session, UnavailableError
+from troth.lsp.sessions.session import FolderSession, UnavailableError
 
 if TYPE_CHECKING:
     from troth.lsp.server import TrothServer
 
 __all__ = ["Publisher"]
 
-_NOTHING = Notice("0", ())
+_NOTHING = DiagnosticsNotice("0", ())
+_LOST = ("TR1", "TR2")
 
 
 class Publisher:
@@ -25,14 +28,15 @@ class Publisher:
 
     def __init__(self, server: TrothServer) -> None:
         self._server = server
-        self._boards: dict[Session, Board] = {}
+        self._boards: dict[FolderSession, Board] = {}
         self._pushed: dict[str, int | None] = {}  # the versions that the client has diagnostics of
         self._pulled: dict[str, str] = {}  # the names of the notices that it was given
+        self._lost: dict[FolderSession, Counter[tuple[str, str]]] = {}  # how many calls each function loses
         self._news = asyncio.Event()
 
     # -- what sessions found -------------------------------------------------------------------------------------------
 
-    def take(self, session: Session) -> None:
+    def take(self, session: FolderSession) -> None:
         """A session has an answer, or cannot have one."""
         answer = session.answer
         if answer is None or session not in self._server.workspace_of_folders.sessions():
@@ -40,12 +44,18 @@ class Publisher:
                 self.remove(session)
             return
         board = self._boards.setdefault(session, Board(self._server.client))
+        if session.problem:  # what was found before would be told of texts that are no longer there
+            self._tell(board.clear(), is_settled=True)
+            return
         changed = board.take(answer.look, self._server.places(answer.look))
         self._tell(changed, is_settled=answer.look.is_settled)
+        if answer.look.is_settled:
+            self._refresh_lenses(session, answer.look)
 
-    def remove(self, session: Session | None) -> None:
+    def remove(self, session: FolderSession | None) -> None:
         """A session has ended: what it told is taken back."""
         board = self._boards.pop(session, None) if session is not None else None
+        self._lost = {known: lost for known, lost in self._lost.items() if known is not session}
         if board is not None:
             self._tell(board.clear(), is_settled=True)
 
@@ -57,6 +67,18 @@ class Publisher:
         """A text is closed."""
         self._pushed.pop(uri, None)
         self._pulled.pop(uri, None)
+
+    def _refresh_lenses(self, session: FolderSession, look: Look) -> None:
+        """Let the client ask for its lenses again where more or fewer calls are lost.
+
+        By itself it asks only for texts that were edited, and a lens counts the calls elsewhere.
+        """
+        lost = Counter(
+            (finding.span.path, finding.symbol) for finding in look.report.findings if finding.code.startswith(_LOST)
+        )
+        before, self._lost[session] = self._lost.get(session, lost), lost
+        if before != lost and self._server.settings.lens and self._server.client.refreshes_lens:
+            self._server.later(self._server.workspace_code_lens_refresh_async(None))
 
     def _tell(self, changed: set[str], *, is_settled: bool) -> None:
         if self._server.client.pulls:
@@ -91,7 +113,7 @@ class Publisher:
     async def _refresh(self) -> None:
         await self._server.workspace_diagnostic_refresh_async(None)
 
-    async def current(self, session: Session, uri: str) -> None:
+    async def current(self, session: FolderSession, uri: str) -> None:
         """Wait until the notice of a text is about the text as it is now.
 
         For a text that was edited the first answer does; for another one, what the edits mean for it is waited for.
@@ -134,7 +156,7 @@ class Publisher:
                 return items
             await self._news.wait()
 
-    def _notice(self, uri: str) -> Notice:
+    def _notice(self, uri: str) -> DiagnosticsNotice:
         server = self._server
         is_open = uri in server.documents.texts or uri in server.documents.notebooks
         if server.settings.diagnostics == "open" and not is_open:

@@ -17,11 +17,12 @@ from typing import NamedTuple, TypeVar
 
 from troth.analysis.gc_pause import uncollected
 from troth.errors import MisuseError
-from troth.lsp.sessions.checker import Checker, Look
+from troth.lsp.protocol.settings import in_editor_words
+from troth.lsp.sessions.checker import FolderChecker, Look
 from troth.lsp.sessions.progress import FirstCheck
-from troth.lsp.sessions.worker import Worker
+from troth.lsp.sessions.worker import WorkerThread
 
-__all__ = ["Answer", "OutdatedError", "Session", "UnavailableError"]
+__all__ = ["FolderSession", "OutdatedError", "SessionAnswer", "UnavailableError"]
 
 T = TypeVar("T")
 _log = logging.getLogger("troth.lsp")
@@ -37,27 +38,27 @@ class UnavailableError(Exception):
     """The folder cannot be checked as it is; the text says why."""
 
 
-class Answer(NamedTuple):
+class SessionAnswer(NamedTuple):
     """A look, and the generation of texts it is about."""
 
     generation: int
     look: Look
 
 
-class Session:
+class FolderSession:
     """One folder, or one file outside of all folders."""
 
     def __init__(
         self,
         folder: Path,
-        checker: Checker,
-        worker: Worker,
+        checker: FolderChecker,
+        worker: WorkerThread,
         buffers: Callable[[], Mapping[Path, bytes]],
-        tell: Callable[[Session], None],
+        tell: Callable[[FolderSession], None],
     ) -> None:
         self.folder = folder
         self.checker = checker
-        self.answer: Answer | None = None
+        self.answer: SessionAnswer | None = None
         self.problem = ""
         self._worker = worker
         self._buffers = buffers
@@ -87,28 +88,36 @@ class Session:
     @property
     def owed(self) -> Collection[str]:
         """The files that were looked at in a hurry."""
-        return self.checker.memory.owed
+        return self.checker.owed
 
     def changed(self) -> None:
         """A text has changed."""
         self._generation += 1
         self._wake.set()
 
-    async def current(self, *, settled: bool = False) -> Answer:
-        """The answer for the texts of now; with `settled`, the one that has looked at all that depends on them."""
+    async def current(self, *, settled: bool = False, with_program: bool = False) -> SessionAnswer:
+        """The answer for the texts of now; with `settled`, the one that has looked at all that depends on them.
+
+        The first answer may be that of an earlier run; `with_program` asks for one that answers further questions.
+        """
         while True:
             answer = self.answer
             if self._failed == self._generation:
                 raise UnavailableError(self.problem)
             is_current = answer is not None and answer.generation == self._generation
-            if answer is not None and is_current and (answer.look.is_settled or not settled):
+            if (
+                answer is not None
+                and is_current
+                and (answer.look.is_settled or not settled)
+                and (answer.look.has_program or not with_program)
+            ):
                 return answer
             await self._news.wait()
 
     async def ask(self, question: Callable[[Look], T], *, settled: bool = False) -> T:
         """The answer to a question about the program as it is now."""
         while True:
-            answer = await self.current(settled=settled)
+            answer = await self.current(settled=settled, with_program=True)
 
             def work(look: Look = answer.look) -> T:
                 if self.checker.memory.program is not look.report.program:
@@ -125,21 +134,39 @@ class Session:
                     self.changed()
 
     async def _run(self) -> None:
+        is_first = True
+        while True:
+            await self._wait_for_change()
+            generation = self._generation
+            try:
+                if is_first:
+                    is_first = False
+                    await self._begin()
+                self._wake.clear()
+                generation = self._generation
+                await self._check(generation)
+            except MisuseError as problem:
+                self._fail(generation, in_editor_words(str(problem), self.checker.request))
+            except Exception:  # noqa: BLE001 - an editor goes on working, and so does its server
+                _log.exception("The check of %s broke off; the next one starts again", self.folder)
+                self.checker.forget()
+                self._fail(generation, "Troth has a bug here; its log has the details.")
+
+    async def _begin(self) -> None:
+        """Tell what an earlier run found, if that is still right; else tell how far the first check has come."""
+        while True:
+            self._wake.clear()
+            generation, began = self._generation, time.perf_counter()
+            look = await self._worker.do(partial(self.checker.replay, self._buffers()))
+            if look is None:
+                break
+            if generation == self._generation:
+                _log.info("told what an earlier check of %s found, after %.1f ms", self.folder, _since(began))
+                self._take(SessionAnswer(generation, look))
+                return
         if self.progress is not None:
             beginning = asyncio.create_task(self.progress.begin())
             beginning.add_done_callback(lambda task: task.cancelled() or task.exception())
-        while True:
-            await self._wait_for_change()
-            self._wake.clear()
-            generation = self._generation
-            try:
-                await self._check(generation)
-            except MisuseError as problem:
-                self._fail(generation, str(problem))
-            except Exception:  # noqa: BLE001 - an editor goes on working, and so does its server
-                _log.exception("The check of %s broke off; the next one begins anew", self.folder)
-                self.checker.forget()
-                self._fail(generation, "Troth has a bug here; its log has the details.")
 
     async def _wait_for_change(self) -> None:
         """Wait for the next change; in a pause, or where much has come together, collect garbage first."""
@@ -155,14 +182,21 @@ class Session:
         for hurry in (True, False):
             buffers = self._buffers()
             began, used = time.perf_counter(), time.process_time()
-            look = await self._worker.do(partial(self.checker.look, buffers, hurry=hurry, progress=self.progress))
+            # What looks at a few files is made to the end, so that somebody who never stops typing hears of something.
+            is_wanted = None if hurry else partial(self._is_of_now, generation)
+            look = await self._worker.do(
+                partial(self.checker.look, buffers, hurry=hurry, progress=self.progress, is_wanted=is_wanted)
+            )
+            if look is None:
+                _log.info("a check of %s was given up after %.1f ms: the text has changed", self.folder, _since(began))
+                return
             is_stale = generation != self._generation
             _log.info(
                 "checked %s: %d findings in %d files, %.1f ms, %.1f ms of CPU%s%s",
                 self.folder,
                 len(look.report.findings),
                 look.report.checked,
-                (time.perf_counter() - began) * 1000,
+                _since(began),
                 (time.process_time() - used) * 1000,
                 "" if look.is_settled else ", dependents to come",
                 ", thrown away: the text has changed" if is_stale else "",
@@ -170,7 +204,7 @@ class Session:
             if is_stale:
                 return
             self.problem = ""
-            self._take(Answer(generation, look))
+            self._take(SessionAnswer(generation, look))
             if look.is_settled:
                 return
             with contextlib.suppress(TimeoutError):
@@ -178,7 +212,10 @@ class Session:
             if self._wake.is_set():
                 return
 
-    def _take(self, answer: Answer) -> None:
+    def _is_of_now(self, generation: int) -> bool:
+        return generation == self._generation
+
+    def _take(self, answer: SessionAnswer) -> None:
         self.answer = answer
         self._tell(self)
         self._wake_waiters()
@@ -194,3 +231,7 @@ class Session:
             self.progress.end()
         self._news.set()
         self._news = asyncio.Event()
+
+
+def _since(began: float) -> float:
+    return (time.perf_counter() - began) * 1000

@@ -13,12 +13,12 @@ from typing import TypeVar
 
 from troth.lsp.sessions.collector import Collector
 
-__all__ = ["Worker"]
+__all__ = ["WorkerThread"]
 
 T = TypeVar("T")
 
 
-class Worker:
+class WorkerThread:
     """A queue of work and the thread that does it."""
 
     def __init__(self) -> None:
