@@ -14,6 +14,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from troth.analysis.crash import raise_at_once
 
@@ -37,6 +38,11 @@ if not _IS_WORKER:
 
 # What a user is told in one line ends a test: a bug of our own that is contained would else pass for an answer.
 raise_at_once(is_on=True)
+
+
+# How long an example takes to make, or a test to run, says something of the machine, and nothing of what is tested.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 
 def pytest_configure(config):

@@ -135,6 +135,7 @@ FACES = {
     ],
     "troth.runtime.jobs": [
         "ForeignJobError",
+        "JobElsewhereError",
         "JobInputError",
         "JobRecord",
         "JobStartError",

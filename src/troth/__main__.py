@@ -16,7 +16,14 @@ def main() -> int:
     from troth.cli.app import run
 
     code = run(sys.argv[1:])
-    if sys.argv[1:2] and sys.argv[1] in _LEAVING_AT_ONCE:
+    is_called_back = "temporalio" in sys.modules
+    if is_called_back:
+        # Threads of Temporal's client may call back at any moment, and an interpreter that is being torn down dies of
+        # that. What others have registered is called first.
+        import atexit
+
+        atexit._run_exitfuncs()
+    if is_called_back or (sys.argv[1:2] and sys.argv[1] in _LEAVING_AT_ONCE):
         from troth.cli.exit import leave
 
         leave(code)

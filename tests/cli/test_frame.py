@@ -226,3 +226,21 @@ def test_ctrl_c_from_a_terminal_ends_with_130(tmp_path):
         _, err = child.communicate(timeout=30)
     assert child.returncode == 130
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("argv", "advice"),
+    [
+        pytest.param(["check", "--output-format", "JSON"], "Did you mean `json`?", id="in capitals"),
+        pytest.param(["check", "--output-format=sarrif"], "Did you mean `sarif`?", id="misspelt"),
+        pytest.param(
+            ["check", "--confidence", "high"], "`troth check --help` shows how it is used.", id="nothing near"
+        ),
+        pytest.param(["check", "--json"], "Write `--output-format json`.", id="an option of runtime commands"),
+        pytest.param(["completion", "zhs"], "Did you mean `zsh`?", id="an argument"),
+    ],
+)
+def test_a_wrong_choice(argv, advice, capsys):
+    """The nearest one is named, where one is near."""
+    assert app.run(argv) == 2
+    assert capsys.readouterr().err.splitlines()[1:] == ["Nothing was done.", advice]

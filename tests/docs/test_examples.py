@@ -32,6 +32,7 @@ NOT_RUN = {
 }
 
 NEEDS = {
+    "docs/how-to/deploy-workers.md": PostgresServer,
     "docs/how-to/from-a-file-to-postgresql.md": PostgresServer,
     "docs/how-to/on-temporal.md": TemporalServer,
 }

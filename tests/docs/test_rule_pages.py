@@ -13,6 +13,15 @@ def load():
     return module
 
 
+def test_every_rule_says_what_it_finds_and_why():
+    """The docstring of a rule has paragraphs that begin with these words; most say how sure the fix is as well."""
+    from troth.analysis.report.rulebook import rule_pages
+
+    for page in rule_pages().values():
+        missing = {"What it finds", "Why it matters"} - {heading for heading, _ in page.parts}
+        assert not missing, f"{page.code} {page.name}: its docstring lacks {missing}"
+
+
 def test_every_rule_has_a_page(tmp_path):
     """With what it says about itself; a page of a rule that is gone goes too; nothing is written twice."""
     from troth.analysis.report.rulebook import rule_pages

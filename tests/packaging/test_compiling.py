@@ -143,3 +143,46 @@ def _functions_of(tree):
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef)
     }
+
+
+def test_no_attribute_is_declared_twice():
+    """In a class and again in one that derives from it: compiled code then shows it to the collector twice.
+
+    The collector takes the object for one that somebody holds, and never frees it nor what it refers to.
+    """
+    declared: dict[str, set[str]] = {}
+    bases: dict[str, set[str]] = {}
+    for path in (ROOT / "src/troth/analysis").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                declared.setdefault(node.name, set()).update(declared_in(node))
+                bases.setdefault(node.name, set()).update(ast.unparse(base).split("[")[0] for base in node.bases)
+    assert declared["ProjectFiles"]
+    twice = {
+        (name, base): sorted(attributes & declared[base])
+        for name, attributes in declared.items()
+        for base in above(name, bases)
+        if base in declared and attributes & declared[base]
+    }
+    assert twice == {}
+
+
+def declared_in(cls):
+    """The attributes that a class annotates, in its body or on `self`."""
+    for node in ast.walk(cls):
+        if isinstance(node, ast.AnnAssign):
+            if isinstance(node.target, ast.Attribute) and ast.unparse(node.target.value) == "self":
+                yield node.target.attr
+            elif isinstance(node.target, ast.Name) and node in cls.body:
+                yield node.target.id
+
+
+def above(name, bases):
+    """The names of all classes that a class derives from."""
+    waiting, met = list(bases[name]), set()
+    while waiting:
+        base = waiting.pop()
+        if base not in met:
+            met.add(base)
+            waiting += bases.get(base, ())
+    return met - {name}

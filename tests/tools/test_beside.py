@@ -8,9 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from bench.beside.__main__ import END, OPTIONS, PAGE, START
+from bench.beside.__main__ import END, OPTIONS, PAGE, START, THREAD_TABLE
 from bench.beside.options import RUFF, TY, options_table
 from bench.beside.programs import PROGRAMS
+from bench.beside.threads import THREADS
 
 from troth.cli.analysis.foreign_options import HINTS
 from troth.cli.app import load, parser_of, run
@@ -67,10 +68,14 @@ def test_hints_name_options_that_exist(hint):
         assert set(re.findall(r"(?<!\S)--?[a-z][a-z-]*", code)) <= ours
 
 
-def test_what_troth_finds_of_the_programs_is_what_the_page_says(tmp_path, capsys, monkeypatch):
+@pytest.mark.parametrize(
+    ("start", "programs"),
+    [pytest.param(START, PROGRAMS, id="our programs"), pytest.param(THREAD_TABLE, THREADS, id="after public threads")],
+)
+def test_what_troth_finds_of_the_programs_is_what_the_page_says(start, programs, tmp_path, capsys, monkeypatch):
     """The first column of the table, without the other tools."""
     marked = {}
-    for number, (name, text) in enumerate(PROGRAMS.items()):
+    for number, (name, text) in enumerate(programs.items()):
         (tmp_path / f"program_{number:02}.py").write_text(text)
         line = next(at for at, row in enumerate(text.splitlines(), 1) if row.endswith("# lost"))
         marked[f"program_{number:02}.py", line] = name
@@ -78,6 +83,6 @@ def test_what_troth_finds_of_the_programs_is_what_the_page_says(tmp_path, capsys
     run(["check", "--isolated", "--no-cache", "--output-format", "json"])
     findings = json.loads(capsys.readouterr().out)["findings"]
     found = {marked.get((one["path"], one["line"])): one["code"] for one in findings}
-    rows = re.findall(r"^\| ([^|]+) \| (?:`(TR\d+)`|–) \|", part(START), re.MULTILINE)
+    rows = re.findall(r"^\| ([^|]+) \| (?:`(TR\d+)`|–) \|", part(start), re.MULTILINE)
     assert {name: code for name, code in rows if code} == found
-    assert [name for name, _ in rows] == list(PROGRAMS)
+    assert [name for name, _ in rows] == list(programs)

@@ -32,6 +32,14 @@ def test_a_crowded_folder(home):
     assert house.crowded(home) == {"analysis/many": 21}
 
 
+def test_classes_of_one_name(home):
+    """Public ones, at the top of a module."""
+    for module in ("a", "d"):
+        path = home / f"analysis/{module}.py"
+        path.write_text(path.read_text(encoding="utf-8") + "class Page: ...\nclass _Own: ...\n", encoding="utf-8")
+    assert house.namesakes(home) == {"Page": ["analysis/a.py", "analysis/d.py"]}
+
+
 def test_a_ring_of_imports(home):
     """Imports for types and inside of functions count; what is only imported is not in the ring."""
     ring = house.ring(house.imports(home, "pkg.analysis"))

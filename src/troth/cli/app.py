@@ -8,7 +8,7 @@ import argparse
 import importlib
 import sys
 from collections.abc import Sequence
-from typing import NoReturn, cast
+from typing import Any, NoReturn, cast
 
 from troth import __version__
 from troth.cli.command import Command
@@ -24,15 +24,15 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "check": ("troth.cli.analysis.check", "find calls that never happen"),
     "fix": ("troth.cli.analysis.fix", "repair what check finds"),
     "recolor": ("troth.cli.analysis.recolor", "change the color of a function or a class, with every call"),
-    "explain": ("troth.cli.analysis.explain", "tell about a rule, or find the calls behind a log"),
+    "explain": ("troth.cli.analysis.explain", "explain a rule, or find the calls behind a log"),
     "lsp": ("troth.cli.analysis.lsp", "serve editors: findings, repairs and reasons while you type"),
     "mutate": ("troth.cli.analysis.mutate", "plant sync/async mismatches in a copy and see who notices"),
     "init": ("troth.cli.runtime.init", "write a first workflow that runs"),
     "validate": ("troth.cli.runtime.validate", "check workflows without running them"),
     "run": ("troth.cli.runtime.run", "run a workflow durably"),
-    "runs": ("troth.cli.runtime.runs", "look at runs and go on with them"),
+    "runs": ("troth.cli.runtime.runs", "inspect and resume runs"),
     "worker": ("troth.cli.runtime.worker", "carry on runs that wait, sleep or were orphaned"),
-    "conversations": ("troth.cli.runtime.conversations", "look at what agents were told, said and did"),
+    "conversations": ("troth.cli.runtime.conversations", "show what agents received, said and did"),
     "session": ("troth.cli.runtime.session", "look at governed sessions, and stop them or their agents"),
     "audit": ("troth.cli.runtime.audit", "show, verify and export the audit trail of sessions"),
     "store": ("troth.cli.runtime.store", "move a store to PostgreSQL, or check what it holds"),
@@ -40,7 +40,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "serve": ("troth.cli.serve", "serve runs, conversations and promises over HTTP"),
     "keys": ("troth.cli.keys", "make, list and revoke the keys of a server"),
     "jobs": ("troth.cli.runtime.jobs", "look at commands in the background"),
-    "outbox": ("troth.cli.runtime.outbox", "look at results that are owed"),
+    "outbox": ("troth.cli.runtime.outbox", "show the deliveries of background results"),
     "completion": ("troth.cli.completion", "print the completion script for a shell"),
 }
 
@@ -87,6 +87,21 @@ class _Parser(argparse.ArgumentParser):
             if near and option.startswith("--"):
                 return f"Did you mean `{near[0]}`?"
         return f"`{self.prog} --help` shows how it is used."
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Refuse what is none of the choices; where one of them is near, ask whether it is meant."""
+        if action.choices is not None and value not in action.choices:
+            from difflib import get_close_matches
+
+            choices = [str(choice) for choice in action.choices]
+            name = "/".join(action.option_strings) or action.metavar or action.dest
+            near = get_close_matches(str(value).lower(), choices, n=1)
+            advice = f"Did you mean `{near[0]}`?" if near else f"`{self.prog} --help` shows how it is used."
+            listed = ", ".join(map(repr, choices))
+            raise MisuseError(
+                f"{self.prog}: argument {name}: invalid choice: {value!r} (choose from {listed})\n"
+                f"Nothing was done.\n{advice}"
+            )
 
     def error(self, message: str) -> NoReturn:
         raise MisuseError(f"{self.prog}: {message}\nNothing was done.\n`{self.prog} --help` shows how it is used.")

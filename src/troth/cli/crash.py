@@ -55,7 +55,7 @@ def keep_traces(crashes: "Sequence[Crash]") -> str:
     """Write the tracebacks of exceptions that were contained to a file, and return the line for stderr."""
     traces = "\n".join(f"{crash.path}:{crash.line}: {crash.cost}\n{crash.trace}" for crash in crashes)
     notice = _save_traceback(f"{_facts()}\n\n{traces}")
-    return f"{notice}; please attach it to a report, as `troth explain TR000` says\n"
+    return f"{notice}; please attach it to a report, as `troth explain TR000` describes\n"
 
 
 def _facts() -> str:

@@ -15,7 +15,7 @@ __all__ = ["add_page", "check_page", "following", "moment_of"]
 def add_page(parser: argparse.ArgumentParser, what: str, limit: int = 20) -> None:
     """Declare how many of a list are shown, and where the page begins."""
     parser.add_argument("--limit", type=int, default=limit, metavar="N", help=f"show N {what} (default: {limit})")
-    parser.add_argument("--before", metavar="CURSOR", help="go on where a page ended; it says so itself")
+    parser.add_argument("--before", metavar="CURSOR", help="continue after this cursor, which each page prints")
 
 
 def check_page(args: argparse.Namespace) -> None:
@@ -50,6 +50,6 @@ def moment_of(option: str, text: str | None) -> float | None:
         return datetime.fromisoformat(text).timestamp()
     except ValueError:
         raise MisuseError(
-            f"`--{option} {text}` is no moment. Nothing was listed.\n"
+            f"`--{option} {text}` is not a point in time. Nothing was listed.\n"
             "Write a date as in 2026-11-18, a time as in 2026-11-18T09:30, or how long ago as in 2h."
         ) from None

@@ -39,13 +39,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--open", action="store_true", dest="open_page", help="open the pages in a browser")
     parser.add_argument("--no-pages", action="store_true", help="leave the pages out, and serve the API alone")
     parser.add_argument(
-        "--drain", type=float, metavar="SECONDS", help="how long turns may go on after SIGTERM (default: 30)"
+        "--drain", type=float, metavar="SECONDS", help="how long turns may run after SIGTERM (default: 30)"
     )
     parser.add_argument(
         "--keep-talks",
         type=float,
         metavar="DAYS",
-        help="forget what was said in a talk so long after its last entry (default: keep it for ever)",
+        help="forget what was said in a talk so long after its last entry (default: keep it forever)",
     )
 
 
@@ -53,15 +53,15 @@ def run(args: argparse.Namespace) -> int:
     """Find what is to be served, and serve it."""
     needs_server()
     if not 0 <= args.port <= 65535:
-        raise MisuseError(f"`--port {args.port}` is no port. The server was not started. Give a number up to 65535.")
+        raise MisuseError(f"`--port {args.port}` is not a port. The server was not started. Give a number up to 65535.")
     if args.drain is not None and not 0 <= args.drain < float("inf"):
-        raise MisuseError(f"`--drain {args.drain:g}` is no span of time; give a number of seconds.")
+        raise MisuseError(f"`--drain {args.drain:g}` is not a duration; give a number of seconds.")
     if args.keep_talks is not None and not 0 < args.keep_talks < float("inf"):
-        raise MisuseError(f"`--keep-talks {args.keep_talks:g}` is no span of time; give a number of days above 0.")
+        raise MisuseError(f"`--keep-talks {args.keep_talks:g}` is not a duration; give a number of days above 0.")
     server = _server(args)
     with server.runtime:
         server.serve(args.host, args.port, open_page=args.open_page)
-    sys.stderr.write("The server was ended; what it was at is recorded, and goes on with the next one.\n")
+    sys.stderr.write("The server was stopped. Its unfinished work is recorded; the next server resumes it.\n")
     return Exit.CLEAN
 
 
@@ -92,7 +92,7 @@ def _server(args: argparse.Namespace) -> "Server":
         ]
         if any(is_set):
             raise MisuseError(
-                f"`{args.app}` is a `Server`, which says itself what it serves, from where and to whom. "
+                f"`{args.app}` is a `Server`, which has these settings itself. "
                 "It was not started.\n"
                 "Leave `--workflows`, `--store`, `--no-key`, `--no-pages`, `--drain` and `--keep-talks` out."
             )
@@ -150,7 +150,7 @@ COMMAND = Command(
     description=(
         "Serves the workflows of a folder, or what a `Server` or `Runtime` in Python has, over HTTP, server-sent\n"
         "events and WebSocket. It asks for a key (`troth keys create`); `--no-key` does without, on loopback only.\n"
-        "SIGTERM ends it: turns get the time of `--drain`, and whatever is not over goes on with the next server."
+        "SIGTERM stops it: turns get the time of `--drain`; the next server resumes what is unfinished."
     ),
     examples=(
         Example("troth serve --no-key", "the workflows of this folder, on port 8700, for this machine alone"),

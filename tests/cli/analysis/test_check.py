@@ -213,7 +213,7 @@ def test_what_is_acknowledged_to_another_linter_is_not_told_again(line, code, ot
 
     def check(comment: str) -> tuple[int, str]:
         project.write({"app.py": f"{BLOCKING}    {line}  {comment}{more}"})
-        done = project.troth("check", "app.py", "--no-cache")
+        done = project.troth("check", "app.py", "--no-cache", "--extend-select", "TR606")
         return done.code, done.out.splitlines()[-1]
 
     for comment in ("", "# noqa", f"# noqa: {others}", "# noqa: E501", f"# ruff: noqa: {code}", "# type: ignore"):
@@ -383,6 +383,23 @@ def test_a_baseline_of_another_name(settings, says, buggy):
     assert buggy.troth("check", "--write-baseline", "--baseline", "b.json").out == says
     assert buggy.troth("check").code == ("from now on" not in says)
     assert buggy.troth("check", "--baseline", "b.json").code == 0
+
+
+def test_a_blocking_helper_is_one_problem_everywhere(project):
+    """Counts of the baseline and of each format agree; a caller that is new is news, and a comment goes to each call."""
+    helper = "import subprocess\ndef build():\n    subprocess.run(['make'])\n"
+    callers = "".join(f"async def {name}():\n    build()\n" for name in "abc")
+    project.write({"app.py": helper + callers})
+    text, found = project.troth("check"), json.loads(project.troth("check", "--output-format", "json").out)["findings"]
+    assert "Found 1 problem" in text.out
+    assert [finding["message"].rpartition("; ")[2] for finding in found] == ["3 calls in async code lead there"]
+    assert project.troth("check", "--write-baseline").out.startswith("Wrote 1 finding ")
+    assert project.troth("check").out == "Nothing new: 1 file checked (1 known to the baseline)\n"
+    project.write({"app.py": helper + callers + "async def d():\n    build()\n"})
+    done = project.troth("check", "--output-format", "concise")
+    assert (done.code, done.out.count("app.py:"), done.out.count("lead there")) == (1, 1, 0)
+    (project.root / "troth-baseline.json").unlink()
+    assert project.troth("check", "--add-allow").out.startswith("Added 4 comments ")
 
 
 def test_a_baseline_knows_what_is_not_asked_for(buggy):

@@ -53,7 +53,7 @@ def test_one_line_and_all_the_rest(failing):
     assert len(told) == 1
     assert re.fullmatch(
         r"bad\.py:1  TR000 internal-error  TR107 was skipped in this file \(ValueError at failing\.py:10: on purpose\); "
-        r"this is a bug in Troth, and `troth explain TR000` tells how to report it",
+        r"this is a bug in Troth, and `troth explain TR000` explains how to report it",
         told[0],
     )
     assert "Found 2 problems (certain) in 2 of 2 files, and the check is not complete (1 internal error)" in done.out

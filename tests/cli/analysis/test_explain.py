@@ -31,7 +31,7 @@ def test_all_rules_are_listed(project):
     assert "lost calls:\n  TR101  unawaited-coroutine " in done.out
     assert "upkeep:" in done.out
     marked = [line.split()[0] for line in done.out.splitlines() if line.endswith("(off by default)")]
-    assert marked == ["TR301", "TR305", "TR901", "TR902", "TR903"]
+    assert marked == ["TR301", "TR305", "TR606", "TR901", "TR902", "TR903"]
 
 
 def test_a_rule_says_that_it_is_off_by_default(project):

@@ -131,6 +131,43 @@ def test_undo_loses_no_edit(project, capsys):
     assert (project / "other.py").read_text() == "edited = True\n"
 
 
+def test_undo_is_shown_before(project, capsys):
+    """With `--diff` nothing is written; the patch leads back."""
+    before = (project / "app.py").read_bytes()
+    assert app.run(["fix"]) == 0
+    after = (project / "app.py").read_bytes()
+    capsys.readouterr()
+    assert app.run(["fix", "--undo", "--diff"]) == 1
+    assert (project / "app.py").read_bytes() == after
+    patch = project / "back.patch"
+    patch.write_text(capsys.readouterr().out)
+    git(project, "apply", patch.name)
+    assert (project / "app.py").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("paths", "says"),
+    [
+        pytest.param(["app.py"], "The last change also reached other.py.", id="one of two files"),
+        pytest.param(["-"], "of source on stdin nothing is written", id="stdin"),
+        pytest.param([], "", id="no path"),
+        pytest.param(["."], "", id="a folder with both"),
+        pytest.param(["other.py", "app.py"], "", id="both files"),
+    ],
+)
+def test_undo_takes_back_a_change_whole(paths, says, project, capsys):
+    """Where only a part of it is named, it is refused."""
+    (project / "other.py").write_bytes((project / "app.py").read_bytes())
+    before = (project / "app.py").read_bytes()
+    assert app.run(["fix"]) == 0
+    after = (project / "app.py").read_bytes()
+    capsys.readouterr()
+    assert app.run(["fix", "--undo", *paths]) == (2 if says else 0)
+    assert says in capsys.readouterr().err
+    for name in ("app.py", "other.py"):
+        assert (project / name).read_bytes() == (after if says else before)
+
+
 def fix_on_stdin(project, source, *options):
     command = [sys.executable, "-m", "troth", "fix", "-", *options]
     return subprocess.run(command, input=source, cwd=project, capture_output=True, timeout=60, check=False)

@@ -19,6 +19,26 @@ def after(project, *options):
     return done, (project.root / "app.py").read_text()
 
 
+BOTH = (
+    "import asyncio\nimport nest_asyncio2\nfrom asgiref.sync import async_to_sync\nimport os\n"
+    "from asgiref.sync import sync_to_async\n\nnest_asyncio2.apply()\n\n\nasync def load(n):\n    await asyncio.sleep(0)\n"
+    "    return n\n\n\ndef twice(n):\n    return 2 * asyncio.run(load(n))\n\n\nasync def main():\n"
+    "    await sync_to_async(print, thread_sensitive=False)(os.name)\n"
+    "    return twice(20) + async_to_sync(load)(2)\n"
+)
+
+
+def test_the_bridge_is_imported_once(project):
+    """Whichever imports it takes the place of, and however many rules ask for it."""
+    project.write({"app.py": BOTH, "pyproject.toml": ""})
+    _, text = after(project)
+    assert text.count("from troth import bridge") == 1
+    assert "return 2 * bridge.run(load(n))" in text
+    assert "await bridge.aio(print)(os.name)" in text
+    assert "return twice(20) + bridge.sync(load)(2)" in text
+    assert "asgiref" not in text
+
+
 def test_a_program_does_the_same_without_nest_asyncio(project):
     """Loops inside of loops are awaited or crossed by the bridge, then the patch goes, with its import."""
     project.write({"app.py": NESTED, "pyproject.toml": ""})

@@ -359,6 +359,16 @@ def test_text_is_edited_where_its_receiver_is_told(project):
     assert after["cells"][0] == NOTEBOOK["cells"][0]
 
 
+def test_a_notebook_is_read_as_check_reads_it(project):
+    """One reader: a cell with a magic in the middle of it is Python, and its other lines are edited byte for byte."""
+    source = ["names = !ls\n", "from store import Store\n", "await Store().save(1)\n", "\n", "!echo \\\n", "  done"]
+    page = {"cells": [{"cell_type": "code", "metadata": {}, "source": source}], "metadata": {}, "nbformat": 4}
+    project.write({"try.ipynb": json.dumps(page, indent=2)})
+    done = _recolor(project, "")
+    assert done.code == 0, done.out + done.err
+    assert (project.root / "try.ipynb").read_text() == json.dumps(page, indent=2).replace("await Store()", "Store()")
+
+
 def test_protocols_stubs_and_mocks_follow(project):
     """Whoever describes or stands in for the method changes with it."""
     project.write(
@@ -449,7 +459,7 @@ if __name__ == "__main__":
 
 
 def test_callers_follow_up_to_entry_points(project):
-    """What waits no more becomes plain too, marks go, and what is handed around stays."""
+    """What waits no more becomes plain too, marks go with the import that they needed, what is handed around stays."""
     done = _recolor(project, CASCADE, "--cascade", "all", path="test_app.py")
     assert done.code == 0, done.out + done.err
     text = (project.root / "test_app.py").read_text()
@@ -457,6 +467,7 @@ def test_callers_follow_up_to_entry_points(project):
         CASCADE.replace("async def helper", "def helper")
         .replace("async def outer", "def outer")
         .replace("@pytest.mark.asyncio\nasync def test_it", "def test_it")
+        .replace("import pytest\n", "")
         .replace("await ", "")
         .replace("asyncio.run(outer())", "outer()")
     )
@@ -657,7 +668,7 @@ def test_killed_while_the_tests_run(project):
 
 
 NOT_ASYNC = [
-    pytest.param("def f():\n    return work()\n\nasync def g():\n    return await f()\n", "gives what its callers await already (app.py:10)", id="passes a coroutine on"),
+    pytest.param("import asyncio\n\ndef f():\n    return asyncio.ensure_future(work())\n\nasync def g():\n    return await f()\n", "gives what its callers await already (app.py:12)", id="gives a task"),
     pytest.param("class A:\n    def f(self):\n        return 1\n\n    def g(self, kind):\n        return getattr(self, \"f\")()\n", "given to `getattr`", id="fetched by its name"),
     pytest.param("class A:\n    def f(self):\n        return 1\n\n    def g(self, kind):\n        return getattr(self, f\"{kind}f\")()\n", "given to `getattr`", id="fetched by a name that is put together"),
     pytest.param("class A:\n    def f(self):\n        return 1\n\n    def g(self, kind):\n        return getattr(self, kind + \"f\")()\n", "given to `getattr`", id="fetched by a sum of strings"),

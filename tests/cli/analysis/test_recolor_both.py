@@ -1,4 +1,4 @@
-"""`troth recolor --to both`: an async class and its plain twin from one source, regenerated and compared."""
+"""`troth recolor --to both`: async code and its sync side from one source, regenerated and compared."""
 
 import subprocess
 import sys
@@ -136,3 +136,138 @@ def test_wrong_use(project):
     project.write({"api.py": "class Api:\n    def get(self): ...\n"})
     assert project.troth("recolor", "api:Api", "--to", "both").code == 2
     assert project.troth("recolor", "api:Api", "--to", "async", "--check").code == 2
+
+
+PAIRED = '''\
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+
+
+def _read(key):
+    return key.upper()
+
+
+class Rows:
+    """Rows, for both colors."""
+
+    def load(self, key: str) -> str:
+        """The row of a key. Blocks."""
+        return "old"
+
+    async def aload(self, key: str) -> str:
+        """The row of a key, read in a thread."""
+        return await asyncio.to_thread(_read, key)
+
+    def both(self, *keys: str) -> list[str]:
+        return []
+
+    async def aboth(self, *keys: str) -> list[str]:
+        async with self._alock() as name:
+            rows = [await self.aload(key) for key in keys]
+            await asyncio.to_thread(lambda: rows.sort(reverse=True))
+        return [name, *rows]
+
+    @contextmanager
+    def _lock(self) -> Iterator[str]:
+        yield "old"
+
+    @asynccontextmanager
+    async def _alock(self) -> AsyncIterator[str]:
+        await asyncio.sleep(0)
+        yield await asyncio.to_thread("held".title)
+
+    def add(self, other: "Rows") -> None:
+        self.other = other
+'''
+TARGETS = ("store:Rows.aload", "store:Rows.aboth", "store:Rows._alock")
+
+
+def test_halves_of_pairs(project):
+    """`load` is written from `aload`: its docstring stays, other pairs are called by their sync names, threads are left out."""
+    use = """
+
+if __name__ == "__main__":
+    rows = Rows()
+    assert rows.both("a", "b") == asyncio.run(rows.aboth("a", "b")) == ["Held", "B", "A"]
+    assert rows.load("c") == "C"
+"""
+    project.write({"pyproject.toml": '[project]\nname = "x"\n', "store.py": PAIRED + use})
+    assert project.troth("recolor", *TARGETS, "--to", "both", "--check").code == 1
+    done = project.troth("recolor", *TARGETS, "--to", "both", "--allow-dirty")
+    assert done.code == 0, done.out + done.err
+    assert "load of aload, both of aboth, _lock of _alock" in done.out
+    made = (project.root / "store.py").read_text()
+    assert '"""The row of a key. Blocks."""\n        return _read(key)' in made
+    assert "rows = [self.load(key) for key in keys]\n            rows.sort(reverse=True)" in made
+    assert "    @contextmanager\n    def _lock(self) -> Iterator[str]:\n        time.sleep(0)\n" in made
+    assert "    async def aload(self, key: str) -> str:" in made
+    subprocess.run([sys.executable, "store.py"], cwd=project.root, check=True)
+    assert project.troth("recolor", *TARGETS, "--to", "both", "--check").code == 0
+
+
+@pytest.mark.parametrize(
+    ("call", "sync"),
+    [
+        pytest.param(
+            "anyio.to_thread.run_sync(read, key, limiter=self.limiter)", "read(key)", id="keywords of the crossing"
+        ),
+        pytest.param("asyncio.to_thread(read, key, size=2)", "read(key, size=2)", id="keywords of the function"),
+        pytest.param("bridge.call(read, key, thread=False)", "read(key)", id="keywords of the bridge"),
+        pytest.param("bridge.call(lambda: read(key) or 1)", "(read(key) or 1)", id="a lambda"),
+    ],
+)
+def test_what_goes_to_a_thread_is_called_on_the_spot(project, call, sync):
+    """With the arguments that are the function's own."""
+    text = (
+        "import asyncio, anyio\nfrom troth import bridge\ndef read(key, size=1): ...\nclass Rows:\n"
+        f"    def load(self, key): ...\n    async def aload(self, key):\n        return await {call}\n"
+    )
+    project.write({"store.py": text})
+    done = project.troth("recolor", "store:Rows.aload", "--to", "both")
+    assert done.code == 0, done.out + done.err
+    assert f"    def load(self, key):\n        return {sync}\n" in (project.root / "store.py").read_text()
+
+
+def test_a_half_that_is_laid_out_otherwise_is_as_its_source(project):
+    """What a formatter has done to it is no difference."""
+    text = (
+        "class Rows:\n"
+        "    def load(self, key):\n        return self.take(\n            key,\n            1,\n        )\n"
+        "    async def aload(self, key):\n        return await self.atake(key, 1)\n"
+        "    def take(self, key, n): ...\n"
+        "    async def atake(self, key, n): ...\n"
+    )
+    project.write({"store.py": text})
+    assert project.troth("recolor", "store:Rows.aload", "--to", "both", "--check").code == 0
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        pytest.param("await self.other()", "`Rows.other` (store.py:7) is async and has no twin", id="no pair"),
+        pytest.param("await asyncio.gather(self.other())", "no counterpart in plain code", id="gather"),
+        pytest.param("await bridge.call(self.other)", "is async and has no twin", id="called in its own color"),
+        pytest.param("await bridge.call(lambda: self.other())", "is async and has no twin", id="called in a lambda"),
+        pytest.param("await bridge.call(self.hook)", "it may be async", id="a callback of either color"),
+    ],
+)
+def test_what_a_half_cannot_do(project, body, why):
+    """It is named, and nothing is written."""
+    text = (
+        "import asyncio; from troth import bridge\nclass Rows:\n    def load(self): ...\n"
+        f"    async def aload(self):\n        return {body}\n\n    async def other(self): ...\n"
+    )
+    project.write({"store.py": text})
+    done = project.troth("recolor", "store:Rows.aload", "--to", "both")
+    assert done.code == 1, done.out + done.err
+    assert why in done.out
+    assert (project.root / "store.py").read_text() == text
+
+
+def test_a_function_without_a_partner(project):
+    """It is no half, and the message says what is."""
+    project.write({"api.py": "class Api:\n    async def aget(self): ...\n"})
+    done = project.troth("recolor", "api:Api.aget", "--to", "both")
+    assert done.code == 2
+    assert "no async function `aload` beside a sync `load`" in done.err

@@ -147,15 +147,77 @@ def test_a_method_that_extends_one_of_an_unknown_base(project):
 
 
 def test_what_starts_a_loop_stays_plain(project):
-    """A caller that runs a loop itself is where async ends, and no target either."""
+    """A caller that runs a loop itself is where async ends, and runs the new coroutine as it runs the others."""
     user = "import asyncio\nfrom app import load\n\n\nasync def work(): ...\n\n\ndef cli():\n    n = load(1)\n    asyncio.run(work())\n    return n\n"
     project.write({"app.py": LOAD, "user.py": user})
     done = project.troth("recolor", "app:load", "--to", "async", "--cascade", "all")
+    assert done.code == 0, done.out + done.err
+    assert "run here by `asyncio.run`: it starts a loop itself, with `asyncio.run`" in done.out
+    assert "def cli():\n    n = asyncio.run(load(1))\n    asyncio.run(work())" in (project.root / "user.py").read_text()
+
+
+def test_a_loop_that_runs_for_ever_runs_nothing_else(project):
+    """Such a caller stays plain, and is no target."""
+    user = "import asyncio\nfrom app import load\n\n\ndef cli(loop):\n    n = load(1)\n    loop.run_forever()\n    return n\n"
+    project.write({"app.py": LOAD, "user.py": user})
+    done = project.troth("recolor", "app:load", "--to", "async", "--cascade", "all")
     assert done.code == 1
-    assert "it starts a loop itself, with `asyncio.run`" in done.out
+    assert "it starts a loop itself, with `loop.run_forever`" in done.out
     done = project.troth("recolor", "app:load", "--to", "async", "--cascade", "all", "--boundary", "auto")
     assert done.code == 0, done.out + done.err
-    assert "def cli():\n    n = bridge.run(load(1))" in (project.root / "user.py").read_text()
+    assert "def cli(loop):\n    n = bridge.run(load(1))" in (project.root / "user.py").read_text()
     done = project.troth("recolor", "user:cli", "--to", "async", "--allow-dirty")
     assert done.code == 1
     assert "starts a loop itself" in done.out
+
+
+CALLED_BY_LIBRARIES = [
+    pytest.param(
+        "import logging\n", "class F(logging.Formatter):\n    def format(self, r):", "logging.Formatter", id="source"
+    ),
+    pytest.param("import cmd\n", "class F(cmd.Cmd):\n    def onecmd(self, line):", "cmd.Cmd", id="standard library"),
+    pytest.param(
+        "import tornado.web\n",
+        "class H:\n    def get_current_user(self):",
+        "tornado.web.RequestHandler` in `App`",
+        id="a mixin",
+    ),
+]
+
+
+@pytest.mark.parametrize(("imports", "head", "base"), CALLED_BY_LIBRARIES)
+def test_what_a_base_class_calls_stays_plain(project, imports, head, base):
+    """Whatever calls it would take the coroutine for its result: for a user who is logged in, say."""
+    mixed = "class App(H, tornado.web.RequestHandler):\n    pass\n" if "class H" in head else ""
+    text = f"{imports}def load():\n    return 1\n{head}\n        return load()\n{mixed}"
+    project.write({"pyproject.toml": '[project]\nname = "x"\n', "app.py": text})
+    done = project.troth("recolor", "app:load", "--to", "async", "--cascade", "all")
+    assert done.code == 1, done.out + done.err
+    assert f"it is asked for by its base class `{base}" in done.out
+    assert (project.root / "app.py").read_text() == text
+
+
+def test_a_hook_of_either_color_follows(project):
+    """A framework awaits it; calls of `get` on anything else are not it."""
+    text = (
+        "import tornado.web\ndef load():\n    return 1\nclass App(tornado.web.RequestHandler):\n    def get(self):\n"
+        "        self.write(str(load()))\ndef other(settings):\n    return settings.get()\n"
+    )
+    project.write({"pyproject.toml": '[project]\nname = "x"\n', "app.py": text})
+    done = project.troth("recolor", "app:load", "--to", "async", "--cascade", "all")
+    assert done.code == 0, done.out + done.err
+    changed = (project.root / "app.py").read_text()
+    assert "    async def get(self):\n        self.write(str(await load()))\n" in changed
+    assert "return settings.get()" in changed
+
+
+def test_bases_of_traitlets_call_nothing(project):
+    """They are not known here, but by their names they are no framework that calls what it finds."""
+    text = (
+        "from traitlets.config import LoggingConfigurable\ndef load():\n    return 1\n"
+        "class Manager(LoggingConfigurable):\n    def launch(self):\n        return load()\n"
+    )
+    project.write({"pyproject.toml": '[project]\nname = "x"\n', "app.py": text})
+    done = project.troth("recolor", "app:load", "--to", "async", "--cascade", "all")
+    assert done.code == 0, done.out + done.err
+    assert "    async def launch(self):\n        return await load()\n" in (project.root / "app.py").read_text()

@@ -202,7 +202,28 @@ def test_a_bad_decision_is_refused(project, text):
 
 def test_a_plan_makes_the_check_that_the_change_makes(project):
     """A plan that ends well is one that can be carried out."""
-    text = "def load():\n    return [1]\nasync def main():\n    x = load\n    return x()[0]\n"
-    planned = recolor(project, {"app.py": text}, "--plan", target="app:load")
-    done = project.troth("recolor", "app:load", "--to", "async")
+    text = "import threading\ndef load():\n    return [1]\ndef main():\n    threading.Thread(target=load).start()\n"
+    files = {"app.py": text, "answers.txt": "app.py:main: recolor\n"}
+    planned = recolor(project, files, "--plan", "--decide", "answers.txt", target="app:load")
+    done = project.troth("recolor", "app:load", "--to", "async", "--decide", "answers.txt")
     assert planned.code == done.code != 0
+
+
+THREAD = (
+    "import threading\nclass Store:\n    def load(self, key):\n        return key\n"
+    "def start(store: Store):\n    threading.Thread(target=store.load).start()\n"
+)
+
+
+def test_what_is_found_after_the_change_is_decided_too(project):
+    """The last check names the line that would settle it, and whoever has written that line is not asked again."""
+    files = {"store.py": THREAD, "first.txt": "store.py:start: recolor\n", "second.txt": "store.py:start: leave\n"}
+    done = recolor(project, files, "--decide", "first.txt")
+    assert done.code == 2
+    assert "decided by  store.py:start: leave" in done.err
+    assert text_of(project, "store.py") == THREAD
+    done = recolor(project, {}, "--decide", "second.txt")
+    assert done.code == 0, done.out + done.err
+    assert "1 finding from now on, at places that are left as they are" in done.out
+    assert "not asked" not in done.err
+    assert "async def load" in text_of(project, "store.py")

@@ -54,6 +54,22 @@ def output(project):
             "        return await super().__aenter__()\n",
             id="derived",
         ),
+        pytest.param(
+            "from contextlib import contextmanager\n\n\nclass Shop:\n    @contextmanager\n    def opened(self):\n        with Link():\n            yield 1\n\n\n"
+            "async def main():\n    shop = Shop()\n    with shop.opened() as number:\n        print(number)\n",
+            "    async with shop.opened() as number:\n",
+            id="in a context manager made of a generator",
+        ),
+        pytest.param(
+            "async def main():\n    with Link(), open(__file__):\n        print(1)\n",
+            "    async with Link():\n        with open(__file__):\n            print(1)\n",
+            id="beside others",
+        ),
+        pytest.param(
+            "async def main():\n    with ExitStack() as stack:\n        print(type(stack.enter_context(Link())))\n",
+            "    async with AsyncExitStack() as stack:\n        print(type(await stack.enter_async_context(Link())))\n",
+            id="on a stack",
+        ),
     ],
 )
 def test_it_is_entered_by_async_with(project, before, after):
@@ -74,11 +90,11 @@ def test_it_is_entered_by_async_with(project, before, after):
     [
         pytest.param("def f(x):\n    with x:\n        pass\n", "`with`", id="something unknown"),
         pytest.param(
-            "def f():\n    with ExitStack() as stack:\n        stack.enter_context(Link())\n",
+            "def f():\n    stack = ExitStack()\n    stack.enter_context(Link())\n",
             "enters it as a plain context manager",
             id="a stack",
         ),
-        pytest.param("def f():\n    with Link(), open('x'):\n        pass\n", "beside others", id="beside others"),
+        pytest.param("def f():\n    with Link(), open('x'): pass\n", "beside others", id="beside others"),
         pytest.param(
             "class Both(Link):\n    async def __aenter__(self): ...\n\n    async def __aexit__(self, *reason): ...\n",
             "can be entered by `async with`",

@@ -1,4 +1,4 @@
-"""`troth recolor` and calls of a namesake on a receiver that nobody can tell: which cannot be meant, and which must be."""
+"""`troth recolor` and calls of a namesake on an unknown receiver: which cannot be meant, and which must be."""
 
 import subprocess
 import sys

@@ -55,6 +55,17 @@ def test_a_property_becomes_a_method(project, before, after):
     assert output(project) == expected
 
 
+def test_what_an_override_reads_of_its_base_follows(project):
+    """`super().tape_size` is a method as well, once the property is one."""
+    derived = "class Long(Tape):\n    @property\n    def tape_size(self):\n        return super().tape_size + 1\n\n\n"
+    project.write({"app.py": f"{TAPE}{derived}async def main():\n    return Long().tape_size\n{RUN}"})
+    expected = output(project)
+    done = project.troth("recolor", "app:Tape.tape_size", "--to", "async", "--cascade", "all", "--properties")
+    assert done.code == 0, done.out + done.err
+    assert "return await super().tape_size() + 1" in (project.root / "app.py").read_text()
+    assert output(project) == expected
+
+
 def test_it_has_to_be_asked_for(project):
     """Callers elsewhere would read a method and never notice, so nobody gets it by the way."""
     text = f"{TAPE}async def main():\n    return Tape().tape_size\n"
@@ -101,3 +112,15 @@ def test_a_property_with_a_setter(project):
     done = project.troth("recolor", "app:Tape.tape_size", "--to", "async", "--cascade", "all", "--properties")
     assert done.code == 1
     assert (project.root / "app.py").read_text() == text
+
+
+def test_a_decision_asks_for_it_as_well(project):
+    """Every obstacle that can be overruled names the line that does it."""
+    project.write({"app.py": f"{TAPE}async def main():\n    return Tape().tape_size\n{RUN}"})
+    command = ("recolor", "app:Tape.tape_size", "--to", "async", "--cascade", "all", "--plan")
+    done = project.troth(*command)
+    assert done.code == 1
+    assert "decided by  app.py:Tape.tape_size: recolor" in done.out
+    project.write({"answers.txt": "app.py:Tape.tape_size: recolor\napp.py:Tape.twice: recolor\n"})
+    done = project.troth(*command, "--decide", "answers.txt")
+    assert done.code == 0, done.out + done.err

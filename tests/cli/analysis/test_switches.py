@@ -259,6 +259,14 @@ def test_add_allow_where_no_comment_can_stand(buggy):
     assert buggy.shell("cat service.py | troth check - --add-allow").code == 2
 
 
+@pytest.mark.parametrize("option", ["--write-baseline", "--statistics", "-o concise:report"])
+def test_add_allow_beside_what_asks_for_findings(option, buggy):
+    """Nothing that was asked for is left undone in silence."""
+    done = buggy.troth("check", "--add-allow", *option.split())
+    assert (done.code, f"`{option.split()[0]}` is about" in done.err) == (2, True), done.err
+    assert (buggy.root / "service.py").read_text() == buggy.service
+
+
 def test_comments_of_other_tools_in_a_project(buggy):
     """`ignore[…]` and a comment for a whole file count, and are counted."""
     buggy.write({"service.py": buggy.service.replace("save()", "save()  # troth: ignore[TR101]")})

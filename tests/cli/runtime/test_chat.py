@@ -11,7 +11,7 @@ import pytest
 
 from troth.runtime import Runtime
 from troth.runtime.jobs.job_files import JobFiles
-from troth.runtime.jobs.jobs import folder_of
+from troth.runtime.jobs.machine import folder_of
 
 AGENTS = """
 import asyncio
@@ -157,7 +157,7 @@ def test_a_talk(terminal, tmp_path, agent):
     talk.type("think\n")
     talk.until("thinking")
     talk.type("\x03")
-    talk.until("Interrupted. Jobs go on")
+    talk.until("Interrupted. Jobs keep running")
     talk.until("> ")
     talk.type("\x03")
     talk.until("Nothing is running here")
@@ -168,7 +168,7 @@ def test_a_talk(terminal, tmp_path, agent):
     assert talk.wait() == 0
     assert "\\x" not in talk.shown  # what clears the line is not shown as letters
     assert "1 job goes on" in talk.shown
-    assert f"`troth chat talkers:{agent} --conversation c-1` goes on" in talk.shown
+    assert f"`troth chat talkers:{agent} --conversation c-1` continues the talk" in talk.shown
     go.touch()
     again = terminal(f"talkers.py:{agent}" if agent == "Async" else f"talkers:{agent}", "--conversation", "c-1")
     again.until("ended with exit code 9.")

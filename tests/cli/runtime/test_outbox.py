@@ -42,9 +42,12 @@ def test_list_show_ack_replay(troth, promise):
     assert json.loads(troth("outbox", "show", delivery, "--json")[1])["text"] == "HELLO"
     assert troth("outbox", "ack", delivery)[1] == f"{delivery} is delivered\n"
     assert troth("outbox", "ack", delivery)[1] == f"{delivery} was over before\n"
-    assert troth("outbox", "list")[1].startswith("Nothing is owed.")
-    assert "once more" in troth("outbox", "replay", delivery)[1]
+    assert troth("outbox", "list")[1].startswith("No delivery is pending.")
+    assert "pending again" in troth("outbox", "replay", delivery)[1]
     assert json.loads(troth("outbox", "list", "--json")[1])["counts"]["stored"] == 1
+    (attempt,) = json.loads(troth("outbox", "show", delivery, "--json")[1])["attempts"]
+    assert (attempt["outcome"], attempt["words"]) == ("acknowledged", "troth outbox ack")
+    assert "  acknowledged  " in troth("outbox", "show", delivery)[1]
 
 
 def test_an_empty_list_does_not_hide_what_is_owed(troth, tmp_path):
@@ -54,11 +57,14 @@ def test_an_empty_list_does_not_hide_what_is_owed(troth, tmp_path):
         return (yield Wait("go"))
 
     with Runtime(tmp_path / ".troth/runs.db", in_process=False) as runtime:
-        for owed, says in ((1, "1 promise is open: its result is owed"), (2, "2 promises are open: their results are")):
-            runtime.promises.start(hold, promise_id=f"p-{owed}")
+        for count, says in (
+            (1, "1 promise is open: its result is delivered"),
+            (2, "2 promises are open: their results are"),
+        ):
+            runtime.promises.start(hold, promise_id=f"p-{count}")
             out = troth("outbox", "list")[1]
-            assert out.startswith(f"Nothing waits to be delivered yet. {says}")
-            assert f"{owed} promised = 0 delivered + {owed} stored" in out
+            assert out.startswith(f"No delivery is pending yet. {says}")
+            assert f"{count} promised = 0 delivered + {count} stored" in out
         assert troth("outbox", "list", "--session", "nobody")[1].startswith("There is no such delivery.")
         for promise in ("p-1", "p-2"):
             runtime.promises.cancel(promise)

@@ -3,8 +3,11 @@
 import contextlib
 import json
 import sqlite3
+import subprocess
 import sys
+import time
 
+import psycopg
 import pytest
 
 from troth.cli.app import run as main
@@ -12,6 +15,7 @@ from troth.runtime import Runtime
 from troth.runtime.engine import EmbeddedEngine, Step, Wait
 from troth.runtime.sessions import Hypervisor
 from troth.runtime.store import RunState, commit_point, open_store
+from troth.runtime.store.postgres.address import parse
 from troth.runtime.store.promise_records import NewPromise, PromiseState
 from troth.testing.postgres_server import PostgresServer
 
@@ -147,6 +151,36 @@ def test_it_can_be_moved_again(server, run, file):
     assert (code, "holds something else already" in err) == (2, True)
     with open_store(target) as store:
         assert store.run("later") is None
+
+
+def test_it_is_killed_in_the_middle(server, run, file):
+    """Nothing of it is there, and the next time everything is."""
+    target = server.address()
+    place = parse(target)
+    open_store(target).close()
+    with psycopg.connect(place.conninfo, autocommit=True) as other:
+        other.execute("BEGIN")
+        other.execute(
+            f"LOCK TABLE {place.schema}.workspace IN SHARE MODE"
+        )  # the last table of all: read, and not written
+        moving = subprocess.Popen([sys.executable, "-m", "troth", "store", "migrate", str(file), target])
+        try:
+            deadline = time.monotonic() + 60
+            while not other.execute(
+                "SELECT 1 FROM pg_locks WHERE relation = %s::regclass AND NOT granted", (f"{place.schema}.workspace",)
+            ).fetchone():
+                assert moving.poll() is None
+                assert time.monotonic() < deadline
+                time.sleep(0.02)
+        finally:
+            moving.kill()
+            moving.wait(60)
+        other.execute("ROLLBACK")
+    with open_store(target) as store:
+        assert store.runs() == []
+    moved = json.loads(run("store", "migrate", str(file), target, "--json")[1])
+    assert moved["written"] is True
+    assert {table["table"]: table["rows"] for table in moved["tables"]}["runs"] == 2
 
 
 def test_a_file_in_use_is_not_moved(server, run, file):

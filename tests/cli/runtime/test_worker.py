@@ -12,6 +12,7 @@ import pytest
 
 from troth.cli import app
 from troth.runtime import Runtime, arun_workflow, run_workflow
+from troth.runtime.engine import EmbeddedEngine
 
 PATIENCE = 60  # seconds on a busy machine, after which a test that hangs fails
 STEPS = """
@@ -141,7 +142,7 @@ def test_a_worker_ends_when_it_is_asked_to(folder, troth, begin, flow, number):
     until(lambda: done(folder).count("stall") == 2, "the worker is at work")
     worker.send_signal(number)
     assert worker.wait(PATIENCE) == (0 if number == signal.SIGTERM else 130)
-    assert "goes on with the next worker" in worker.stderr.read()
+    assert "the next worker resumes them" in worker.stderr.read()
     assert state(troth, "r1") == "interrupted"
     (folder / "go").touch()
     assert begin("worker", "--idle", "0.3").wait(PATIENCE) == 0
@@ -199,6 +200,49 @@ def test_an_answer_wakes_a_run_that_a_worker_has(folder, troth, begin):
     assert json.loads(out.splitlines()[0]) == {"run": "r1", "what": "taken up", "state": None, "why": ""}
 
 
+SHOP = """
+from troth.runtime import Runtime
+from troth.runtime.engine import Step, Wait
+
+def charge(order):
+    return f"charged {order}"
+
+def fulfil(order):
+    paid = yield Step("charge", charge, order)
+    return [paid, (yield Wait("agreed"))]
+
+def open_runtime():
+    runtime = Runtime(".troth/runs.db")
+    runtime.register(fulfil)
+    return runtime
+"""
+
+
+def test_a_run_of_a_decision_is_for_workers_that_know_it(folder, troth, begin):
+    """A worker without the runtime leaves it alone; one with it carries it on, and tells of it."""
+    (folder / "shop.py").write_text(SHOP, encoding="utf-8")
+    namespace = {}
+    exec(SHOP, namespace)
+    (folder / ".troth").mkdir()
+    with namespace["open_runtime"]() as runtime:
+        runtime.engine.start(namespace["fulfil"], "A-7", run_id="order")
+        until(lambda: runtime.engine.find("order").state == "waiting", "it waits")
+    with EmbeddedEngine(folder / ".troth/runs.db", recover=False) as engine:
+        engine.signal("order", "agreed", True)
+        assert troth("worker", "--once")[:2] == (0, "")
+        assert engine.find("order").state == "waiting"
+        worker = begin("worker", "--app", "shop:open_runtime", "--once", "--json")
+        out, err = worker.communicate(timeout=PATIENCE)
+        assert (worker.returncode, err) == (0, "")
+        assert [(line["what"], line["state"]) for line in map(json.loads, out.splitlines())] == [
+            ("taken up", None),
+            ("over", "completed"),
+        ]
+        assert engine.result("order") == ["charged A-7", True]
+    code, _, err = troth("runs", "show", "order")
+    assert (code, "`fulfil`, which is not a workflow" in err) == (2, True)
+
+
 def test_one_that_cannot_go_on_here_stops_nobody_else(folder, troth):
     """It is told once, with what is missing, and left as it is."""
     with Runtime(folder / ".troth/runs.db", agents={"nobody": lambda prompt: prompt}, recover=False) as runtime:
@@ -209,7 +253,7 @@ def test_one_that_cannot_go_on_here_stops_nobody_else(folder, troth):
         runtime.start(folder / "nap.yaml", run_id="r2")
     code, out, err = troth("worker", "--idle", "0.6")
     assert (code, "✓ completed  r2" in out) == (0, True)
-    assert err.count("r1 cannot go on here") == 1
+    assert err.count("r1 cannot be resumed here") == 1
     assert "there is no agent 'nobody' in this runtime" in err
     assert state(troth, "r1") == "waiting"
 
@@ -271,5 +315,5 @@ def test_a_killed_run_is_left_to_whoever_is_asked_to_go_on_with_it(folder, troth
 def test_a_span_that_is_none(troth, seconds):
     """A sentence, and nothing is done."""
     code, _, err = troth("worker", f"--idle={seconds}")
-    assert (code, "no span of time" in err) == (2, True)
+    assert (code, "not a duration" in err) == (2, True)
     assert not Path(".troth").exists()

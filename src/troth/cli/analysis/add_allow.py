@@ -7,19 +7,19 @@ from troth.cli.pipe import say
 
 if TYPE_CHECKING:
     from troth.analysis.check import Prepared
-    from troth.analysis.report.content import Report
+    from troth.analysis.report.content import CheckReport
 
 __all__ = ["add_allow"]
 
 
-def add_allow(prepared: "Prepared", report: "Report", *, quiet: bool) -> int:
+def add_allow(prepared: "Prepared", report: "CheckReport", *, quiet: bool) -> int:
     """Write the comments into the files, all or none. What no comment can silence is listed, and the exit code is 1."""
     from troth.analysis.edits.write import begin
     from troth.analysis.fix.silencing import silencing
     from troth.analysis.report.concise import render
     from troth.analysis.report.content import plural
 
-    silenced = silencing(report.findings, report.lines)
+    silenced = silencing(report.places, report.lines)
     if silenced.changes:
         begin(prepared.root.path, silenced.changes).keep()
     if not quiet:

@@ -15,7 +15,7 @@ from troth.cli.switches import stop_at_bugs
 from troth.errors import MisuseError
 
 if TYPE_CHECKING:
-    from troth.analysis.report.content import Report
+    from troth.analysis.report.content import CheckReport
 
 __all__ = ["COMMAND"]
 
@@ -70,6 +70,8 @@ def run(args: argparse.Namespace) -> int:
         from troth.cli.analysis.watching import refuse_what_has_no_next_time
 
         refuse_what_has_no_next_time(args)
+    if args.add_allow:
+        _refuse_beside_comments(args)
     source = _source_on_stdin(args)
     request = request_of(args, cwd, () if source is not None else tuple(args.paths))._replace(
         confidence=args.confidence,
@@ -144,6 +146,17 @@ def _source_on_stdin(args: argparse.Namespace) -> bytes | None:
     return source
 
 
+def _refuse_beside_comments(args: argparse.Namespace) -> None:
+    """Stop options that ask for the findings which comments are to silence."""
+    beside = [("--write-baseline", args.write_baseline), ("-o", args.output), ("--statistics", args.statistics)]
+    for option, is_used in beside:
+        if is_used:
+            raise MisuseError(
+                f"`--add-allow` silences the findings that `{option}` is about.\nNothing was checked.\n"
+                "Leave one of them out."
+            )
+
+
 def _nothing_to_check(args: argparse.Namespace, *, forced: bool) -> int:
     """Never call nothing clean. Only where the user wants excluded files left out is an empty list a good end."""
     if forced and args.paths:
@@ -157,7 +170,7 @@ def _nothing_to_check(args: argparse.Namespace, *, forced: bool) -> int:
     )
 
 
-def _say_beside(report: "Report") -> None:
+def _say_beside(report: "CheckReport") -> None:
     """What a machine's format has no place for is said on stderr."""
     from troth.analysis.report.text import crash_lines, newer_syntax, stale
 

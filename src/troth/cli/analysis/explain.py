@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from troth.analysis.log_lookup.locate import Located
-    from troth.analysis.log_lookup.sites import Site
+    from troth.analysis.log_lookup.sites import LoggedSite
     from troth.analysis.report.rulebook import Rulebook, RulePage
 
 __all__ = ["COMMAND"]
@@ -22,7 +22,7 @@ __all__ = ["COMMAND"]
 _WHAT_HAPPENED = {
     "never awaited": "was called and never awaited",
     "destroyed pending": "ran in a task that was destroyed before it had finished",
-    "exception lost": "ran in a task that failed, and nobody looked at the exception",
+    "exception lost": "ran in a task that failed, and its exception was never retrieved",
 }
 
 
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
         from troth.analysis.selection import nearest_rule
 
         advice = nearest_rule(args.rule, pages.names)
-        raise MisuseError(f"There is no rule {args.rule!r}.\nNothing can be told about it.\n{advice}")
+        raise MisuseError(f"There is no rule {args.rule!r}.\nNothing was explained.\n{advice}")
     say(
         [_as_json(pages, [page.code])]
         if args.output_format == "json"
@@ -83,7 +83,7 @@ def _list(pages: "Rulebook") -> "Iterator[str]":
             yield f"{family}:"
         off = "  (off by default)" if page.code in pages.on_request else ""
         yield f"  {page.code}  {page.name:<{width}}  {page.title}{off}"
-    yield "\n`troth explain TR101` tells about one of them."
+    yield "\n`troth explain TR101` explains one of them."
 
 
 def _tell(page: "RulePage", *, is_off: bool) -> "Iterator[str]":
@@ -112,7 +112,7 @@ def _tell(page: "RulePage", *, is_off: bool) -> "Iterator[str]":
 
 
 def _trace(name: str, *, as_json: bool) -> int:
-    from troth.analysis.check import Request, prepare
+    from troth.analysis.check import CheckRequest, prepare
     from troth.analysis.log_lookup.locate import locate
     from troth.analysis.log_lookup.mentions import mentions
     from troth.analysis.pipeline import analyse
@@ -127,7 +127,7 @@ def _trace(name: str, *, as_json: bool) -> int:
         say([f"{name} mentions no lost call ({plural(len(text.splitlines()), 'line')} read)"])
         return Exit.CLEAN
     cwd = Path.cwd()
-    prepared = prepare(Request(cwd=cwd, cache=not switch("TROTH_NO_CACHE")))
+    prepared = prepare(CheckRequest(cwd=cwd, cache=not switch("TROTH_NO_CACHE")))
     project, root = prepared.scope.project, prepared.root.path
     if not project.files:
         raise MisuseError(
@@ -157,7 +157,7 @@ def _trace(name: str, *, as_json: bool) -> int:
     return Exit.FOUND if lost else Exit.CLEAN
 
 
-def _site(lost_call: "Located", shown: "Callable[[str], str]", text: "Callable[[Site], str]") -> "Iterator[str]":
+def _site(lost_call: "Located", shown: "Callable[[str], str]", text: "Callable[[LoggedSite], str]") -> "Iterator[str]":
     """What is known about one lost call; `text` gives the line of code at a place."""
     mention = lost_call.mention
     times = f" ({mention.times:,} times)" if mention.times > 1 else ""
@@ -193,14 +193,14 @@ def _read(name: str) -> str:
 
 
 COMMAND = Command(
-    summary="tell about a rule, or find the calls behind a log",
+    summary="explain a rule, or find the calls behind a log",
     description=(
-        "Tells what a rule finds, why it matters and how to repair it; or finds the calls behind the lines of a log\n"
+        "Explains what a rule finds, why it matters and how to repair it, or finds the calls behind lines of a log\n"
         "that say “coroutine … was never awaited”, “Task was destroyed but it is pending” or the like."
     ),
     examples=(
         Example("troth explain", "list the rules"),
-        Example("troth explain unused-allow", "tell about one of them, by name or by code"),
+        Example("troth explain unused-allow", "explain one rule, by name or by code"),
         Example("troth explain TR101 --output-format json", "the same for machines; without a rule, all of them"),
         Example("troth explain --log app.log", "find the lost calls that a log complains about"),
     ),

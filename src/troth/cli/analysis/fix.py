@@ -18,9 +18,10 @@ from troth.errors import MisuseError
 if TYPE_CHECKING:
     from troth.analysis.check import Prepared
     from troth.analysis.crash import Crash
+    from troth.analysis.edits.write import Change
     from troth.analysis.findings import Finding
     from troth.analysis.fix.settle import Settled
-    from troth.analysis.report.content import Report
+    from troth.analysis.report.content import CheckReport
 
 __all__ = ["COMMAND"]
 
@@ -97,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
             report = check(prepared._replace(overlay={**prepared.overlay, **overlay}))
             crashes.append(report.crashes)
             old_codes.extend(report.old_codes)
-            return report.findings
+            return report.places
 
         levels = ("sure", "likely", "guess")[: 3 if args.guesses else 2 if args.all else 1]
         stages = [
@@ -147,9 +148,9 @@ def _with_recolored(
     def look(texts: Mapping[str, bytes]) -> Sequence["Finding"]:
         outcome = check(whole._replace(overlay={**whole.overlay, **texts}))
         crashes.append(outcome.crashes)
-        return outcome.findings
+        return outcome.places
 
-    recolored = recolor_lost(prepared.scope.project, report.program, report.findings, look, base, runner)
+    recolored = recolor_lost(prepared.scope.project, report.program, report.places, look, base, runner)
     before = {change.path: change.before for change in (*recolored.changes, *settled.changes)}
     after = base | {change.path: change.after for change in recolored.changes}
     changes = tuple(Change(path, before[path], text) for path, text in sorted(after.items()))
@@ -164,16 +165,34 @@ def _is_wanted(finding: "Finding", *, levels: Collection[str], only: Mapping[str
 
 
 def _undo(args: argparse.Namespace, cwd: Path) -> int:
-    from troth.analysis.edits.write import undo
+    from troth.analysis.edits.write import reversal, undo
     from troth.analysis.project.discover import existing_paths, project_root
     from troth.analysis.report.content import plural
     from troth.analysis.report.place import shown_from
 
-    root = project_root(existing_paths(args.paths, cwd), cwd).path
+    if "-" in args.paths or args.stdin_filename:
+        raise MisuseError(
+            "`--undo` takes back what was written to files; of source on stdin nothing is written.\n"
+            "Nothing was done.\nName no path, or the folder of a project."
+        )
+    named = existing_paths(args.paths, cwd)
+    root = project_root(named, cwd).path
+    back = reversal(root)
+    place = shown_from(cwd, root)
+    others = [change.path for change in back if not any((root / change.path).is_relative_to(path) for path in named)]
+    if named and others:
+        raise MisuseError(
+            f"The last change also reached {', '.join(map(place, others))}.\n"
+            "Nothing was done, since a change is taken back whole.\n"
+            "Leave the paths out to take all of it back; `--undo --diff` shows it."
+        )
+    if args.diff:
+        _say_diff(back)
+        return Exit.CLEAN if args.exit_zero else Exit.FOUND
     paths = undo(root)
     if not args.quiet:
-        names = map(shown_from(cwd, root), paths)
-        say([*names, f"Took back the last change, in {plural(len(paths), 'file')}; once more brings it again"])
+        files = plural(len(paths), "file")
+        say([*map(place, paths), f"Took back the last change, in {files}; once more brings it again"])
     return Exit.CLEAN
 
 
@@ -199,17 +218,21 @@ def _refuse_dirty(root: Path, settled: "Settled", args: argparse.Namespace) -> N
         raise MisuseError(
             f"Files that would be repaired have edits that are not committed: {names}.\n"
             "Nothing was repaired, because your edits and the repair could not be told apart afterwards.\n"
-            "Commit or stash them, or say `--allow-dirty`; `--diff` shows the repair without making it."
+            "Commit or stash them, or use `--allow-dirty`; `--diff` shows the repair without making it."
         )
 
 
 def _show(settled: "Settled", *, quiet: bool) -> int:
-    from troth.analysis.fix.diff import diff
-
-    say(line.removesuffix(b"\n") for change in settled.changes for line in diff(change))
+    _say_diff(settled.changes)
     if not settled.changes and not quiet:
         sys.stderr.write("Nothing to repair: no finding has a fix that may be applied.\n")
     return Exit.FOUND if settled.changes else Exit.CLEAN
+
+
+def _say_diff(changes: "Sequence[Change]") -> None:
+    from troth.analysis.fix.diff import diff
+
+    say(line.removesuffix(b"\n") for change in changes for line in diff(change))
 
 
 def _tell(settled: "Settled", prepared: "Prepared", *, levels: Collection[str], quiet: bool) -> int:
@@ -241,7 +264,7 @@ def _tell(settled: "Settled", prepared: "Prepared", *, levels: Collection[str], 
     lines += render(remaining, paint=style, width=width)
     further = _proposed(remaining, prepared, place)
     for level, flag in (("likely", "--all"), ("guess", "--guesses")):
-        more = sum(finding.fix is not None and finding.fix.safety == level for finding in remaining.findings)
+        more = sum(finding.fix is not None and finding.fix.safety == level for finding in remaining.places)
         if more and level not in levels:
             further.append(
                 f"{more:,} of these can be repaired with `troth fix {flag}`; look at `troth fix {flag} --diff` first"
@@ -250,7 +273,7 @@ def _tell(settled: "Settled", prepared: "Prepared", *, levels: Collection[str], 
     return _left_over(remaining)
 
 
-def _left_over(remaining: "Report") -> int:
+def _left_over(remaining: "CheckReport") -> int:
     """What the files as they now are come to."""
     if remaining.crashes:
         from troth.cli.crash import keep_traces
@@ -260,7 +283,7 @@ def _left_over(remaining: "Report") -> int:
     return Exit.FOUND if remaining.findings else Exit.CLEAN
 
 
-def _aftermath(settled: "Settled", remaining: "Report", place: Callable[[str], str]) -> list[str]:
+def _aftermath(settled: "Settled", remaining: "CheckReport", place: Callable[[str], str]) -> list[str]:
     """What nobody could see before the repair: the call runs now, and its result is not what was expected."""
     if not settled.applied or remaining.program is None:
         return []
@@ -278,14 +301,14 @@ def _aftermath(settled: "Settled", remaining: "Report", place: Callable[[str], s
     return ["The repair brought to light, to be looked at by you:", *rows, ""] if rows else []
 
 
-def _proposed(remaining: "Report", prepared: "Prepared", place: Callable[[str], str]) -> list[str]:
+def _proposed(remaining: "CheckReport", prepared: "Prepared", place: Callable[[str], str]) -> list[str]:
     """The changes of color that would repair what no fix can: where the caller is a plain `def`."""
     if remaining.program is None or not remaining.findings:
         return []
     from troth.analysis.fix.recolor_lost import ways
 
     changes, open_questions = [], []
-    for way in ways(prepared.scope.project, remaining.program, remaining.findings, prepared.overlay):
+    for way in ways(prepared.scope.project, remaining.program, remaining.places, prepared.overlay):
         proposal = way.proposal
         path, line = proposal.function.place
         where = f"{place(path)}:{line}  `{proposal.function.qualname}` is a plain `def` and loses {proposal.lost}"
@@ -295,7 +318,7 @@ def _proposed(remaining: "Report", prepared: "Prepared", place: Callable[[str], 
         elif way.is_slot:
             open_questions.append(
                 f"{where}: Python itself calls it, so it cannot be async; run the call with `bridge.run(…)` "
-                "(`troth fix --recolor --run-with bridge.run`), or make the object in an async function"
+                f"(`troth fix --recolor --run-with bridge.run`), or {way.other_way}"
             )
         else:
             open_questions.append(f"{where}: {way.obstacle}" + (f" (`{command} --plan` shows all)" if command else ""))

@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
             "`--stdio` and `--tcp` are two ways to one editor.\nNothing was started.\nChoose one of them."
         )
     if args.tcp is not None and not 0 < args.tcp < 65536:
-        raise MisuseError(f"{args.tcp} is no port.\nNothing was started.\nA port lies between 1 and 65535.")
+        raise MisuseError(f"{args.tcp} is not a port.\nNothing was started.\nA port lies between 1 and 65535.")
     _log_to(args.log)
     from troth.lsp.serve import serve
 

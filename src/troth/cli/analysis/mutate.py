@@ -14,7 +14,7 @@ from troth.analysis.mutate.measure.by_tests import score_tests
 from troth.analysis.mutate.measure.coverage import Coverage, read_coverage
 from troth.analysis.mutate.mutant import Mutant
 from troth.analysis.mutate.operators import all_operators
-from troth.analysis.mutate.plan import Plan, make_plan
+from troth.analysis.mutate.plan import MutationPlan, make_plan
 from troth.analysis.mutate.record import identity_of, read_record, write_record
 from troth.analysis.mutate.report import render, render_list
 from troth.analysis.mutate.result import Result
@@ -100,8 +100,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="time limit of one run (default: checker 600; tests 3 times the untouched run and 5)",
     )
-    add("--json", type=Path, metavar="FILE", help="keep the run in FILE, while it goes on and at its end")
-    add("--resume", action="store_true", help="go on with the interrupted run in the file of --json")
+    add("--json", type=Path, metavar="FILE", help="write the run to FILE, while it runs and at its end")
+    add("--resume", action="store_true", help="resume the interrupted run in the file of --json")
     add("--fail-under", type=float, metavar="P", help="exit 1 if less than P percent is caught")
 
 
@@ -137,7 +137,7 @@ class _Checkers:
     """A checker is asked."""
 
     args: argparse.Namespace
-    plan: Plan
+    plan: MutationPlan
     checker: Checker
     by: str = "checker"
 
@@ -162,7 +162,7 @@ class _Tests:
     """The project's own tests are asked."""
 
     args: argparse.Namespace
-    plan: Plan
+    plan: MutationPlan
     coverage: Coverage | None
     by: str = "tests"
 
@@ -183,7 +183,7 @@ class _Tests:
         )
 
 
-def _judge(args: argparse.Namespace, plan: Plan) -> _Checkers | _Tests:
+def _judge(args: argparse.Namespace, plan: MutationPlan) -> _Checkers | _Tests:
     if args.tests:
         return _Tests(args, plan, _coverage(args, plan))
     if args.tool:
@@ -191,7 +191,7 @@ def _judge(args: argparse.Namespace, plan: Plan) -> _Checkers | _Tests:
     return _Checkers(args, plan, command_checker(args.checker, pattern=args.pattern, kind=args.kind))
 
 
-def _coverage(args: argparse.Namespace, plan: Plan) -> Coverage | None:
+def _coverage(args: argparse.Namespace, plan: MutationPlan) -> Coverage | None:
     """The coverage data that was named, or what lies in the project if it is newer than every file it speaks of."""
     root = plan.layout.root
     if args.coverage:
@@ -203,7 +203,7 @@ def _coverage(args: argparse.Namespace, plan: Plan) -> Coverage | None:
     if data_file.stat().st_mtime <= newest:
         _notice("The .coverage file is older than the code, so it is not used; `--coverage .coverage` insists on it.")
         return None
-    _notice("Using the project's .coverage file to tell which tests reach which mutants.")
+    _notice("Using the project's .coverage file to find which tests reach which mutants.")
     return read_coverage(data_file, root)
 
 
@@ -213,7 +213,7 @@ def _notice(text: str) -> None:
 
 def _collect(
     args: argparse.Namespace,
-    plan: Plan,
+    plan: MutationPlan,
     identity: dict[str, object],
     coming: Generator[Result],
     results: dict[str, Result],

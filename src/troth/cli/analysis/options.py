@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from troth.analysis.check import Request
+    from troth.analysis.check import CheckRequest
 
 __all__ = ["VARIABLES", "add_project_options", "add_rule_options", "request_of", "words"]
 
@@ -84,11 +84,11 @@ def add_project_options(add: Callable[..., argparse.Action]) -> None:
     add("--cache-dir", metavar="DIR", type=Path, help="where facts are kept (default: .troth_cache in the project)")
 
 
-def request_of(args: argparse.Namespace, cwd: Path, paths: tuple[str, ...]) -> "Request":
+def request_of(args: argparse.Namespace, cwd: Path, paths: tuple[str, ...]) -> "CheckRequest":
     """What these options ask for."""
-    from troth.analysis.check import Request
+    from troth.analysis.check import CheckRequest
 
-    return Request(
+    return CheckRequest(
         cwd=cwd,
         paths=paths,
         select=words(args.select) if args.select else None,

@@ -10,36 +10,38 @@ from troth.cli.pipe import say
 from troth.errors import MisuseError, RunError
 
 if TYPE_CHECKING:
-    from troth.analysis.report.content import Report
+    from troth.analysis.report.content import CheckReport
     from troth.analysis.report.text import Paint
 
-__all__ = ["FORMATS", "Output", "parse_outputs", "write"]
+__all__ = ["FORMATS", "OutputFile", "parse_outputs", "write"]
 
 FORMATS = ("text", "concise", "agent", "json", "sarif", "github", "gitlab", "junit")
 
 
-class Output(NamedTuple):
+class OutputFile(NamedTuple):
     """A format and the file it is written to; None is stdout."""
 
     format: str
     file: Path | None
 
 
-def parse_outputs(specs: Sequence[str], output_format: str | None, cwd: Path) -> list[Output]:
+def parse_outputs(specs: Sequence[str], output_format: str | None, cwd: Path) -> list[OutputFile]:
     """Read `FORMAT:FILE` for each of `-o`. Text goes to stdout unless another format takes it."""
     outputs = [_parse(spec, cwd) for spec in specs]
     if output_format is not None:
-        outputs.insert(0, Output(output_format, None))
+        outputs.insert(0, OutputFile(output_format, None))
     to_stdout = [output.format for output in outputs if output.file is None]
     if len(to_stdout) > 1:
         raise MisuseError(
             f"Both {to_stdout[0]} and {to_stdout[1]} are sent to stdout, where they would be mixed up.\n"
             "Nothing was checked.\nSend one of them to a file: `-o sarif:troth.sarif -o github:-`."
         )
-    return outputs if to_stdout else [*outputs, Output("text", None)]
+    return outputs if to_stdout else [*outputs, OutputFile("text", None)]
 
 
-def write(outputs: Iterable[Output], report: "Report", *, statistics: bool = False, quiet: bool = False) -> None:
+def write(
+    outputs: Iterable[OutputFile], report: "CheckReport", *, statistics: bool = False, quiet: bool = False
+) -> None:
     """Write the report to all its places, files first: a reader of stdout who leaves takes nothing from them.
 
     `quiet` leaves findings alone in the formats for people.
@@ -63,7 +65,7 @@ def write(outputs: Iterable[Output], report: "Report", *, statistics: bool = Fal
             ) from problem
 
 
-def _render(output: Output, report: "Report", *, statistics: bool, quiet: bool) -> Iterable[str]:
+def _render(output: OutputFile, report: "CheckReport", *, statistics: bool, quiet: bool) -> Iterable[str]:
     """The lines of one format; its module is imported here, so that nobody pays for the others."""
     name = output.format
     if name == "json":
@@ -112,7 +114,7 @@ def _render(output: Output, report: "Report", *, statistics: bool, quiet: bool) 
     return render_text(report, paint=paint, frames=width is not None, quiet=quiet, width=width)
 
 
-def _parse(spec: str, cwd: Path) -> Output:
+def _parse(spec: str, cwd: Path) -> OutputFile:
     name, colon, place = spec.partition(":")
     if not colon and name not in FORMATS:
         raise _refused(f"`-o {spec}` names no format.")
@@ -123,11 +125,11 @@ def _parse(spec: str, cwd: Path) -> Output:
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise _refused(f"`-o {spec}`: there is no format {name!r}.{hint}")
     if place in ("", "-"):
-        return Output(name, None)
+        return OutputFile(name, None)
     file = cwd / place
     if not file.parent.is_dir() or file.is_dir():
         raise _refused(f"`-o {spec}`: `{place}` is not a place where a file can be written.")
-    return Output(name, file)
+    return OutputFile(name, file)
 
 
 def _refused(problem: str) -> MisuseError:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["COMMAND", "refuse_dirty"]
 
+_FURTHEST = True  # `--cascade` alone: all callers, and nothing stops it that can be told instead
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `troth recolor`."""
@@ -50,9 +52,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--needless", action="store_true", help="TARGETs are folders: make functions sync that are async without need")
     add(
         "--cascade",
+        nargs="?",
         choices=("callers", "tests", "all"),
+        const=_FURTHEST,
         default="none",
-        help="also convert callers that no longer need (or now need) to await: outside tests, in tests, or all",
+        help="also convert callers that no longer need (or now need) to await: outside tests, in tests, or all; "
+        "without a word: `all`, with `--mark` and `--boundary auto`",
     )
     add(
         "--boundary",
@@ -77,6 +82,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="change everything else, although some calls of the same name could not be resolved",
     )
+    add(
+        "--mark",
+        action="store_true",
+        help="where it is unclear whether something has to change, write a comment and change everything else",
+    )
     add("--in", dest="scope", action="append", metavar="PATH", help="change only what lies here (default: the project)")
     add("--verify", metavar="CMD", help="run this afterwards; unless it succeeds, everything is put back")
     add("--coverage", metavar="FILE", type=Path, help="a coverage file: name the calls that no test runs")
@@ -87,14 +97,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Plan; unless only the plan is wanted, change all files or none."""
-    from troth.analysis.check import Request, prepare
+    from troth.analysis.check import CheckRequest, prepare
     from troth.analysis.edits.write import recover
     from troth.analysis.recolor.recolor import Wish, plan_recolor, plan_surface
     from troth.cli.crash import incomplete
 
     stop_at_bugs()
     cwd = Path.cwd()
-    prepared = prepare(Request(cwd=cwd, cache=not switch("TROTH_NO_CACHE")))
+    prepared = prepare(CheckRequest(cwd=cwd, cache=not switch("TROTH_NO_CACHE")))
     root = prepared.root.path
     if put_back := recover(root):
         sys.stderr.write(f"An earlier change was cut short; put back as they were: {', '.join(put_back)}\n")
@@ -107,14 +117,15 @@ def run(args: argparse.Namespace) -> int:
     wish = Wish(
         tuple((_inner if args.needless else _target)(target, cwd, root) for target in args.targets),
         words(args.methods or []),
-        args.cascade,
-        tuple(_target(target, cwd, root) for target in args.boundary or ()),
+        "all" if args.cascade is _FURTHEST else args.cascade,
+        tuple(_target(target, cwd, root) for target in _boundary(args)),
         args.run_with,
         None if args.coverage is None else cwd / args.coverage,
         tuple(_inner(path, cwd, root) for path in args.scope or ()),
         _decisions(args.decide),
-        args.properties,
-        args.needless,
+        args.properties or ("targets" if args.cascade is _FURTHEST else False),
+        mark=args.mark or args.cascade is _FURTHEST,
+        needless=args.needless,
     )
     if args.to is None and not args.needless:
         from troth.analysis.recolor.report import surface_as_json, surface_lines
@@ -126,14 +137,21 @@ def run(args: argparse.Namespace) -> int:
     from troth.analysis.recolor.report import as_json, text_lines
 
     plan = plan_recolor(prepared.scope.project, wish, args.to or "sync")
-    if idle := wish.decisions.idle:
-        sys.stderr.write(f"Decided, but not asked: {', '.join(idle)}\n")
     if plan.crashes:
         _show(args, text_lines(plan, everything=args.all), lambda: as_json(plan))
         if not args.plan:
             sys.stderr.write("Nothing was changed, because it is not known whether this is all.\n")
         return incomplete(plan.crashes, prepared)
-    return _carry_out(args, plan, prepared)
+    try:
+        return _carry_out(args, plan, prepared, wish.decisions)
+    finally:
+        if idle := wish.decisions.idle:
+            sys.stderr.write(f"Decided, but not asked: {', '.join(idle)}\n")
+
+
+def _boundary(args: argparse.Namespace) -> Sequence[str]:
+    """Where plain code runs the coroutine: as named, else wherever it has to if all callers follow."""
+    return args.boundary or (("auto",) if args.cascade is _FURTHEST and args.to == "async" else ())
 
 
 def _show(args: argparse.Namespace, lines: Iterable[str], document: Callable[[], dict[str, object]]) -> None:
@@ -145,7 +163,7 @@ def _show(args: argparse.Namespace, lines: Iterable[str], document: Callable[[],
         say(lines)
 
 
-def _carry_out(args: argparse.Namespace, plan: "Plan", prepared: "Prepared") -> int:
+def _carry_out(args: argparse.Namespace, plan: "Plan", prepared: "Prepared", decisions: "Decisions") -> int:
     from troth.analysis.crash import kinds
     from troth.analysis.fix.diff import diff
     from troth.analysis.recolor.check_plan import awaiting_lost, not_in, rewritten, split_blocking
@@ -166,9 +184,16 @@ def _carry_out(args: argparse.Namespace, plan: "Plan", prepared: "Prepared") -> 
     before, after = look({}), look({change.path: change.after for change in changes})
     lost: Sequence[Finding] = ()
     if plan.to == "async":
-        changes, lost = awaiting_lost(plan, changes, before, after)
+        changes, lost = awaiting_lost(plan, changes, after)
         after = look({change.path: change.after for change in changes}) if lost else after
     fresh, blocking = split_blocking(plan, not_in(before, after))
+    marked = {(place.path, place.text) for place in plan.marked}
+    accepted = [
+        finding
+        for finding in fresh
+        if decisions.of(*_decided_at(finding)) == "leave" or (finding.span.path, finding.subject) in marked
+    ]
+    fresh = tuple(finding for finding in fresh if finding not in accepted)
     if not kinds(crashes[-1]) <= kinds(crashes[0]):
         sys.stderr.write("Nothing was changed, because the files could not be checked after the change.\n")
         return incomplete(crashes[-1], prepared)
@@ -176,14 +201,16 @@ def _carry_out(args: argparse.Namespace, plan: "Plan", prepared: "Prepared") -> 
         _show(args, text_lines(plan, everything=args.all), lambda: as_json(plan))
     if fresh:
         shown = "\n".join(
-            f"  {finding.span.path}:{finding.span.line}  {finding.code} {finding.message}" for finding in fresh
+            f"{row}\n    decided by  {':'.join(_decided_at(finding)[:2])}: leave"
+            for row, finding in zip(_rows(fresh), fresh, strict=True)
         )
         raise MisuseError(
             f"After the change `troth check` would find what it does not find today:\n{shown}\n"
             "Nothing was changed.\nRepair these places first, or recolor what they call too (`--cascade`)."
         )
     if args.plan:
-        _show(args, [*text_lines(plan, everything=args.all), *_blocking(blocking)], lambda: as_json(plan))
+        lines = [*text_lines(plan, everything=args.all), *_accepted(accepted), *_blocking(blocking)]
+        _show(args, lines, lambda: as_json(plan))
         return Exit.CLEAN
     if args.diff:
         say(line.removesuffix(b"\n") for change in changes for line in diff(change))
@@ -193,6 +220,7 @@ def _carry_out(args: argparse.Namespace, plan: "Plan", prepared: "Prepared") -> 
     lines = [
         *text_lines(plan, everything=args.all),
         *_awaited(lost),
+        *_accepted(accepted),
         *_blocking(blocking),
         *_changed_files(changes, args.verify),
     ]
@@ -227,9 +255,28 @@ def _blocking(found: Sequence["Finding"]) -> list[str]:
     """The calls that hold up the loop from now on."""
     if not found:
         return []
-    rows = [f"  {one.span.path}:{one.span.line}  {one.message}" for one in found]
     calls = f"{len(found):,} blocking call{'' if len(found) == 1 else 's'}"
+    rows = [f"  {finding.span.path}:{finding.span.line}  {finding.message}" for finding in found]
     return [f"{calls} in what is async now; `troth fix` repairs what it can", *rows]
+
+
+def _accepted(findings: Sequence["Finding"]) -> list[str]:
+    """What `troth check` finds from now on at places that somebody has decided to leave, or that have a comment."""
+    if not findings:
+        return []
+    count = f"{len(findings):,} finding{'' if len(findings) == 1 else 's'}"
+    return [f"{count} from now on, at places that are left as they are", *_rows(findings)]
+
+
+def _rows(findings: Sequence["Finding"]) -> list[str]:
+    return [f"  {finding.span.path}:{finding.span.line}  {finding.code} {finding.message}" for finding in findings]
+
+
+def _decided_at(finding: "Finding") -> tuple[str, str, int]:
+    """Path, function and line of a finding, as a file of decisions names them."""
+    from troth.analysis.recolor.decisions import TOP
+
+    return finding.span.path, finding.symbol or TOP, finding.span.line
 
 
 def _place(finding: "Finding") -> dict[str, object]:
@@ -249,21 +296,21 @@ def _look(
     A call that is plain now can only be missed where its name is said. A call that has to be awaited can be missed
     further up as well, where somebody runs what leads to it: then the whole project is looked at.
     """
-    from troth.analysis.check import Request, check, prepare
+    from troth.analysis.check import CheckRequest, check, prepare
 
     request, root = prepared.request, prepared.root.path
     paths = {*plan.concerned, *(change.path for change in changes if change.path.endswith((".py", ".pyi", ".ipynb")))}
     checked_paths = (
         (str(root),) if plan.to == "async" or not paths else tuple(str(root / path) for path in sorted(paths))
     )
-    whole = prepare(Request(cwd=request.cwd, paths=checked_paths, cache=request.cache))
+    whole = prepare(CheckRequest(cwd=request.cwd, paths=checked_paths, cache=request.cache))
     if whole.root.path != root:  # these files alone would be taken for a project of their own
-        whole = prepare(Request(cwd=request.cwd, paths=(str(root),), cache=request.cache))
+        whole = prepare(CheckRequest(cwd=request.cwd, paths=(str(root),), cache=request.cache))
 
     def look(overlay: Mapping[str, bytes]) -> Sequence["Finding"]:
         report = check(whole._replace(overlay={**whole.overlay, **overlay}))
         crashes.append(report.crashes)
-        return report.findings
+        return report.places
 
     return look
 
@@ -278,7 +325,7 @@ def refuse_dirty(root: Path, paths: Sequence[str], *, allow: bool) -> None:
         raise MisuseError(
             f"Files that would be changed have edits that are not committed: {names}.\n"
             "Nothing was changed, because your changes and this one could not be told apart.\n"
-            "Commit or stash them, or say `--allow-dirty`; `--diff` shows the change without making it."
+            "Commit or stash them, or use `--allow-dirty`; `--diff` shows the change without making it."
         )
 
 
@@ -312,8 +359,9 @@ COMMAND = Command(
             "troth recolor shop.orders:OrderStore --to sync --cascade all --verify 'pytest -q'",
             "and convert the callers too",
         ),
+        Example("troth recolor shop.db:Db.fetch --to async --cascade", "the other way, as far as it goes"),
         Example(
-            "troth recolor shop.db:Db.fetch --to async --cascade callers --boundary shop.cli:main", "the other way"
+            "troth recolor shop.db:Db.fetch --to async --cascade callers --boundary shop.cli:main", "up to a boundary"
         ),
     ),
     add_arguments=add_arguments,

@@ -1,4 +1,4 @@
-"""Carry out `troth recolor --to both`: write the plain twin of an async class, or say whether it is up to date."""
+"""Carry out `troth recolor --to both`: write the sync side of async code, or say whether it is up to date."""
 
 import argparse
 import sys
@@ -33,7 +33,7 @@ def run_both(args: argparse.Namespace, prepared: "Prepared", targets: Sequence[s
         sys.stderr.write("Nothing was changed: plain code cannot do what is named above.\n")
         return Exit.FOUND
     changes = rewritten(root, [edit for twin in twins for edit in twin.edits])
-    named = ", ".join(f"{twin.name} of {twin.cls.name}" for twin in twins)
+    named = ", ".join(f"{twin.name} of {twin.source}" for twin in twins)
     if args.check or args.diff:
         say(line.removesuffix(b"\n") for change in changes for line in diff(change))
         if args.check and changes:
@@ -64,24 +64,28 @@ def _rows(changes: "Sequence[Change]") -> list[str]:
 def _twins(prepared: "Prepared", targets: Sequence[str]) -> "list[Twin]":
     from troth.analysis.recolor.project.workspace import Subject, read_workspace
     from troth.analysis.recolor.target import find_target
+    from troth.analysis.recolor.twin.half import half_of, is_half
     from troth.analysis.recolor.twin.twin import twin_of
 
     workspace = read_workspace(prepared.scope.project, lambda _program: Subject(frozenset(), {}))
     twins = []
     for text in targets:
         target = find_target(workspace.program, text)
+        if target.cls is None and len(target.functions) == 1 and is_half(target.functions[0]):
+            twins.append(half_of(workspace, target.functions[0]))
+            continue
         if target.cls is None or not any(one.is_async for one in target.functions):
             raise MisuseError(
-                f"`--to both` writes the plain twin of an async class, and {text} is none.\nNothing was changed.\n"
-                "Make the class async first (`--to async`), or name one that is."
+                f"{text} is no async class, and no async function `aload` beside a sync `load`.\nNothing was changed.\n"
+                "`--to both` writes the sync side of these. Name one, or make the class async first (`--to async`)."
             )
         twins.append(twin_of(workspace, target.cls))
     return twins
 
 
 def _look(prepared: "Prepared", overlay: Mapping[str, bytes]) -> "Sequence[Finding]":
-    from troth.analysis.check import Request, check, prepare
+    from troth.analysis.check import CheckRequest, check, prepare
 
     root = str(prepared.root.path)
-    whole = prepare(Request(cwd=prepared.request.cwd, paths=(root,), cache=prepared.request.cache))
-    return check(whole._replace(overlay={**whole.overlay, **overlay})).findings
+    whole = prepare(CheckRequest(cwd=prepared.request.cwd, paths=(root,), cache=prepared.request.cache))
+    return check(whole._replace(overlay={**whole.overlay, **overlay})).places

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from troth.cli.analysis.outputs import Output, write
+from troth.cli.analysis.outputs import OutputFile, write
 from troth.cli.exit import Exit
 from troth.cli.pipe import say
 from troth.errors import MisuseError
@@ -15,8 +15,8 @@ from troth.errors import MisuseError
 if TYPE_CHECKING:
     import argparse
 
-    from troth.analysis.check import Request
-    from troth.analysis.check.watch import Answer
+    from troth.analysis.check import CheckRequest
+    from troth.analysis.check.watch import WatchAnswer
 
 __all__ = ["refuse_what_has_no_next_time", "watch"]
 
@@ -37,7 +37,7 @@ def refuse_what_has_no_next_time(args: "argparse.Namespace") -> None:
             )
 
 
-def watch(request: "Request", outputs: Sequence[Output], *, statistics: bool, quiet: bool = False) -> int:
+def watch(request: "CheckRequest", outputs: Sequence[OutputFile], *, statistics: bool, quiet: bool = False) -> int:
     """Show answers until Ctrl-C; that is how it ends, so it is no failure."""
     from troth.analysis.check.watch import watch as answers
     from troth.analysis.old_codes import hint
@@ -55,7 +55,9 @@ def watch(request: "Request", outputs: Sequence[Output], *, statistics: bool, qu
     return Exit.CLEAN
 
 
-def _show(answer: "Answer", outputs: Sequence[Output], to_stdout: str, *, statistics: bool, quiet: bool) -> bool:
+def _show(
+    answer: "WatchAnswer", outputs: Sequence[OutputFile], to_stdout: str, *, statistics: bool, quiet: bool
+) -> bool:
     if to_stdout == "json":
         write([output for output in outputs if output.file is not None], answer.report)
         return say([_as_line(answer)])
@@ -68,7 +70,7 @@ def _show(answer: "Answer", outputs: Sequence[Output], to_stdout: str, *, statis
     return say(["", "Watching for changes; Ctrl-C ends" if answer.settled else "Looking at what depends on it"])
 
 
-def _head(answer: "Answer") -> str:
+def _head(answer: "WatchAnswer") -> str:
     clock = time.strftime("%H:%M:%S")
     took = f"{answer.seconds:.2f} s"
     if not answer.changed:
@@ -80,7 +82,7 @@ def _head(answer: "Answer") -> str:
     return f"{clock}  {names}{f' and {more} more' if more > 0 else ''} changed; answered in {took}"
 
 
-def _as_line(answer: "Answer") -> str:
+def _as_line(answer: "WatchAnswer") -> str:
     from troth.analysis.report.json import VERSION, as_object, crash_as_object
 
     return json.dumps(

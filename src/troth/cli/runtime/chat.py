@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "agent", metavar="AGENT", help="`module:name` or `file.py:name` of an agent, or of a function of a runtime"
     )
-    parser.add_argument("--conversation", metavar="ID", help="go on with this conversation (default: a new one)")
+    parser.add_argument("--conversation", metavar="ID", help="continue this conversation (default: a new one)")
     add_store(parser)
 
 
@@ -113,7 +113,7 @@ class _Screen:
         if self._is_json or not self._is_terminal:
             return
         going_on = f"{jobs} {'job goes' if jobs == 1 else 'jobs go'} on. " if jobs else ""
-        say(["", f"{going_on}`troth chat {agent} --conversation {conversation_id}` goes on with the talk."])
+        say(["", f"{going_on}`troth chat {agent} --conversation {conversation_id}` continues the talk."])
 
     def ask(self) -> None:
         with self._lock:
@@ -202,7 +202,7 @@ class _Talk:
                 with _interruptible():
                     self._conversation.run()
         except KeyboardInterrupt:
-            self._screen.show("problem", "Interrupted. Jobs go on; Ctrl-D ends the talk.")
+            self._screen.show("problem", "Interrupted. Jobs keep running; Ctrl-D ends the talk.")
         except TrothError as problem:
             self._screen.show("problem", str(problem))
         except Exception as error:  # noqa: BLE001  the agent's own, which was recorded: the talk goes on
@@ -245,11 +245,11 @@ COMMAND = Command(
     summary="talk with an agent; background work reports back",
     description=(
         "Talks with an agent in the terminal, durably. What it has started in the background arrives in the talk, also "
-        "what ended while nobody was there. Ctrl-C interrupts the agent, not its jobs; Ctrl-D ends the talk."
+        "what ended while the talk was closed. Ctrl-C interrupts the agent, not its jobs; Ctrl-D ends the talk."
     ),
     examples=(
         Example("troth chat agents:helper", "talk with the agent `helper` of the module `agents`"),
-        Example("troth chat agents.py:helper --conversation c-12ab", "go on with an earlier conversation"),
+        Example("troth chat agents.py:helper --conversation c-12ab", "continue an earlier conversation"),
     ),
     add_arguments=add_arguments,
     run=run,

@@ -151,7 +151,7 @@ _VERBS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], Verb]] =
 }
 
 COMMAND = Command(
-    summary="look at what agents were told, said and did",
+    summary="show what agents received, said and did",
     description=(
         "Looks at the conversations that a store keeps: those that agents had on their own, and those of agent steps\n"
         "of workflows, whose ids begin with `agent:` and the id of the run."

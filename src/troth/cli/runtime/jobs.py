@@ -76,6 +76,8 @@ def _tell(record: "JobRecord", args: argparse.Namespace) -> int:
         say_json(_as_json(record))
         return Exit.CLEAN
     lines = [_line(record), f"  {record.text}", f"  folder   {record.cwd}"]
+    if record.machine:
+        lines.append(f"  machine  {record.machine}")
     if record.pid is not None and not record.is_over:
         lines.append(f"  process  {record.pid}")
     if record.watch:

@@ -1,4 +1,4 @@
-"""Look at what is owed to whom, and act on it: list, show, replay, ack."""
+"""Look at deliveries, and act on them: list, show, replay, ack."""
 
 import argparse
 import time
@@ -17,13 +17,13 @@ from troth.errors import MisuseError
 if TYPE_CHECKING:
     from troth.runtime.assemble import Runtime
     from troth.runtime.store.list_records import DeliveryItem
-    from troth.runtime.store.promise_records import DeliveryRecord
+    from troth.runtime.store.promise_records import DeliveryAttempt, DeliveryRecord
 
 __all__ = ["COMMAND"]
 
 Verb = Callable[["Runtime", argparse.Namespace], int]
 _STATES = ("due", "leased", "stored", "delivered", "expired", "dead")
-_OWED_OR_DEAD = ("due", "leased", "stored", "dead")
+_PENDING_OR_DEAD = ("due", "leased", "stored", "dead")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,7 +61,7 @@ def _list(runtime: "Runtime", args: argparse.Namespace) -> int:
     if args.state is not None and args.state not in _STATES:
         raise MisuseError(f"There is no state {args.state!r} of a delivery. There are {', '.join(_STATES)}.")
     check_page(args)
-    states = _OWED_OR_DEAD if args.state is None else (args.state,)
+    states = _PENDING_OR_DEAD if args.state is None else (args.state,)
     page = runtime.lists.deliveries(state=states, session=args.session, cursor=args.before, limit=args.limit)
     counts = runtime.outbox.counts()
     more = following(args, "troth outbox list", page.next)
@@ -87,16 +87,18 @@ def _list(runtime: "Runtime", args: argparse.Namespace) -> int:
     return Exit.CLEAN
 
 
-def _nothing(args: argparse.Namespace, owed: int) -> str:
-    """Why the list is empty: what is owed may be asked for in another way, or belong to work that is not over."""
+def _nothing(args: argparse.Namespace, open_work: int) -> str:
+    """Why the list is empty: a delivery may be hidden by a filter, or belong to work that is not over."""
     if args.state is not None or args.session is not None or args.before is not None:
         return "There is no such delivery."
-    if owed:
+    if open_work:
         open_promises = (
-            "1 promise is open: its result is" if owed == 1 else f"{owed} promises are open: their results are"
+            "1 promise is open: its result is"
+            if open_work == 1
+            else f"{open_work} promises are open: their results are"
         )
-        return f"Nothing waits to be delivered yet. {open_promises} owed as soon as the work has ended."
-    return "Nothing is owed."
+        return f"No delivery is pending yet. {open_promises} delivered when the work has ended."
+    return "No delivery is pending."
 
 
 def _find(runtime: "Runtime", word: str) -> "DeliveryRecord":
@@ -118,6 +120,7 @@ def _show(runtime: "Runtime", args: argparse.Namespace) -> int:
         "title": "" if promise is None else promise.title,
         "work": "" if promise is None else promise.work,
         "meant_for": None if promise is None else promise.channel,
+        "attempts": [attempt._asdict() for attempt in record.attempts],
         "text": delivery.text,
         "data": delivery.data,
     }
@@ -134,6 +137,7 @@ def _show(runtime: "Runtime", args: argparse.Namespace) -> int:
         lines.append(f"  problem  {record.problem}")
     if record.receipt:
         lines.append(f"  receipt  {record.receipt}")
+    lines.extend(_attempt(attempt) for attempt in record.attempts)
     say([*lines, "", delivery.text])
     return Exit.CLEAN
 
@@ -141,7 +145,7 @@ def _show(runtime: "Runtime", args: argparse.Namespace) -> int:
 def _replay(runtime: "Runtime", args: argparse.Namespace) -> int:
     record = _find(runtime, args.delivery)
     runtime.outbox.replay(record.id, channel=args.channel)
-    return _confirm(runtime, record.id, args, "is owed once more")
+    return _confirm(runtime, record.id, args, "is pending again")
 
 
 def _ack(runtime: "Runtime", args: argparse.Namespace) -> int:
@@ -163,6 +167,14 @@ def _as_json(record: "DeliveryRecord | DeliveryItem") -> dict[str, Any]:
     return {name: getattr(record, name) for name in (*names, "created_at", "finished_at")}
 
 
+def _attempt(attempt: "DeliveryAttempt") -> str:
+    moment = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(attempt.at))
+    words = f": {attempt.words}" if attempt.words else ""
+    if attempt.outcome == "acknowledged":
+        return f"  acknowledged  {moment}{words}"
+    return f"  attempt {attempt.number}  {moment}  {attempt.outcome} via {attempt.channel or '-'}{words}"
+
+
 def _line(record: "DeliveryRecord | DeliveryItem") -> str:
     moment = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(record.created_at))
     tried = f", tried {record.attempt} times" if record.attempt > 1 else ""
@@ -170,17 +182,17 @@ def _line(record: "DeliveryRecord | DeliveryItem") -> str:
 
 
 _VERBS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], Verb]] = {
-    "list": ("list what is owed, and what was given up", _declare_list, _list),
+    "list": ("list what is still to be delivered, and what was given up", _declare_list, _list),
     "show": ("show one delivery, with what it tells", _declare_show, _show),
-    "replay": ("owe a dead or delivered delivery once more", _declare_replay, _replay),
+    "replay": ("make a dead or delivered delivery pending again", _declare_replay, _replay),
     "ack": ("say that a delivery reached its receiver", _declare_delivery, _ack),
 }
 
 COMMAND = Command(
-    summary="look at results that are owed",
-    description="Looks at the deliveries that a store keeps: what is owed to whom, and what became of it.",
+    summary="show the deliveries of background results",
+    description="Looks at the deliveries that a store keeps: what is pending for whom, and what became of it.",
     examples=(
-        Example("troth outbox list", "what is owed, and what was given up, with the counts"),
+        Example("troth outbox list", "what is still to be delivered, and what was given up, with counts"),
         Example("troth outbox list --state dead --json", "what was given up, for a machine"),
         Example("troth outbox show ID --html delivery.html", "one delivery as a page that needs nothing else"),
     ),

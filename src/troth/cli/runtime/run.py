@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-i", "--input", action="append", default=[], metavar="NAME=VALUE", help="an input; may be given several times"
     )
     parser.add_argument("--inputs", metavar="FILE", help="a JSON file with inputs; `-` reads them from stdin")
-    parser.add_argument("--id", metavar="ID", help="the run's id: an older run of that id goes on, or is shown")
+    parser.add_argument("--id", metavar="ID", help="the run's id: an existing run of that id is resumed or shown")
     parser.add_argument("--wait", action="store_true", help="wait until questions for people are answered elsewhere")
     add_store(parser)
     add_app(parser)
@@ -61,7 +61,7 @@ def going_on(args: argparse.Namespace, run_id: str) -> Iterator[None]:
         where = quote(run_id) + options_of(args)
         sys.stderr.write(
             f"\nRun {run_id}: interrupted. What is done is recorded.\n"
-            f"  troth runs resume {where}\n      go on where it was interrupted\n"
+            f"  troth runs resume {where}\n      resume where it was interrupted\n"
             f"  troth runs cancel {where}\n      end it and undo what it did\n"
         )
         raise
@@ -147,13 +147,13 @@ def _typed(text: str, contract: "Contract | None") -> object:
 COMMAND = Command(
     summary="run a workflow durably",
     description=(
-        "Runs a workflow. Every step is written down, so a run that fails or is killed goes on from there.\n"
-        "A run that comes to a question for a person says so and ends; `troth runs approve` goes on with it."
+        "Runs a workflow. Every step is written down, so a run that fails or is killed continues from there.\n"
+        "A run that comes to a question for a person says so and ends; `troth runs approve` resumes it."
     ),
     examples=(
         Example("troth run examples/workflow/order.yaml -i order=A7", "run it with one input"),
         Example("troth run order.yaml --inputs order.json --json", "inputs from a file, the record as JSON"),
-        Example("troth run order.yaml -i order=A7 --id order-A7", "the same id again goes on with the same run"),
+        Example("troth run order.yaml -i order=A7 --id order-A7", "the same id resumes the same run"),
         Example("troth run triage.yaml --app shop:runtime", "with the agents and tools of a runtime in Python"),
     ),
     add_arguments=add_arguments,

@@ -94,6 +94,7 @@ def _declare_show(parser: argparse.ArgumentParser) -> None:
 
 
 def _show(runtime: "Runtime", args: argparse.Namespace) -> int:
+    from troth.runtime.workflows.record.report import RunWord
     from troth.runtime.workflows.record.report_json import as_json
     from troth.runtime.workflows.render.html import page
     from troth.runtime.workflows.render.mermaid import mermaid
@@ -112,7 +113,9 @@ def _show(runtime: "Runtime", args: argparse.Namespace) -> int:
     elif args.mermaid:
         say([mermaid(report)])
     elif args.html:
-        write_page(args.html, page(report, options_of(args)))
+        is_readable = report.state is not RunWord.DAMAGED
+        events, last, _ = runtime.event_pages(run_id).read(0) if is_readable else ([], 0, True)
+        write_page(args.html, page(report, options_of(args), events, later=last - len(events)))
     else:
         say([draw(report, width=output_width(), paint=Style(sys.stdout), options=options_of(args))])
     return Exit.CLEAN
@@ -303,28 +306,28 @@ def _me() -> str:
 _VERBS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], Verb]] = {
     "list": ("list the newest runs", _declare_list, _list),
     "show": ("show what became of each step, with a timeline", _declare_show, _show),
-    "resume": ("go on with a run from where it stopped", _declare_resume, _resume),
-    "replay": ("decide a run anew from its record, performing nothing", add_run, _replay),
+    "resume": ("resume a run where it stopped", _declare_resume, _resume),
+    "replay": ("replay a run's decisions from its record; no step runs", add_run, _replay),
     "fork": ("begin a new run with the answers of another up to a step", _declare_fork, _fork),
     "diff": ("show what differs between two runs, or between two steps of one", _declare_diff, _diff),
     "cancel": ("end a run and undo what it did", _declare_cancel, _cancel),
-    "approve": ("answer the question a run waits with, and go on", _declare_approve, _approve),
+    "approve": ("answer the question that a run waits for, and resume it", _declare_approve, _approve),
 }
 
 COMMAND = Command(
-    summary="look at runs and go on with them",
-    description="Looks at the runs that a store keeps, and goes on with them.",
+    summary="inspect and resume runs",
+    description="Shows the runs in a store and resumes them.",
     examples=(
         Example("troth runs list", "the newest runs, with their states in words"),
         Example("troth runs list --workflow order --state failed --since 2h", "failed in the last two hours"),
         Example("troth runs show last", "the newest run: steps, attempts, timeline"),
         Example("troth runs show last --html run.html", "the same as a page that needs nothing else"),
-        Example("troth runs resume last", "go on from the step that failed"),
-        Example("troth runs approve last --note 'fine with me'", "answer its question and go on"),
-        Example("troth runs resume last --budget tokens=5000", "go on with a larger budget"),
+        Example("troth runs resume last", "resume at the step that failed"),
+        Example("troth runs approve last --note 'fine with me'", "answer its question and resume it"),
+        Example("troth runs resume last --budget tokens=5000", "resume with a larger budget"),
         Example("troth runs diff last --from charge --to ship", "what the second of two steps added to a run's state"),
         Example("troth runs show last --follow", "what happens in it, as it happens"),
-        Example("troth runs fork last --from ship", "a new run, done anew from one step on"),
+        Example("troth runs fork last --from ship", "start a new run from one step on"),
     ),
     add_arguments=add_arguments,
     run=run,

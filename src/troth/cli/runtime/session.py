@@ -235,7 +235,7 @@ _VERBS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], Verb]] =
     ),
     "asks": ("list the acts that wait for a person", _declare_asks, _asks),
     "answer": ("answer an act that waits: allow it, or refuse it", _declare_answer, _answer),
-    "try": ("tell which of the recorded acts a policy would not have allowed", _declare_try, _try),
+    "try": ("show which recorded acts a policy would not have allowed", _declare_try, _try),
 }
 
 COMMAND = Command(

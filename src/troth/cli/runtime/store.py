@@ -34,7 +34,7 @@ def _migrate(args: argparse.Namespace) -> int:
 
     if not is_address(args.target):
         raise MisuseError(
-            "The target is no address of a database. Nothing was moved.\nWrite `postgresql://user@host/database`."
+            "The target is not an address of a database. Nothing was moved.\nWrite `postgresql://user@host/database`."
         )
     check_postgres()
     from troth.runtime.store.postgres.address import parse
@@ -79,7 +79,7 @@ def _check(args: argparse.Namespace) -> int:
 
 _VERBS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], Callable[[argparse.Namespace], int]]] = {
     "migrate": ("move a file into PostgreSQL, and compare both sides", _declare_migrate, _migrate),
-    "check": ("read everything that a store holds, and tell what is damaged", add_store, _check),
+    "check": ("read everything in a store and report what is damaged", add_store, _check),
 }
 
 COMMAND = Command(

@@ -87,7 +87,7 @@ def _no_talks() -> "Conversations":
 COMMAND = Command(
     summary="check workflows without running them",
     description=(
-        "Reads workflows and tells everything that is wrong with them: unknown keys, paths that lead nowhere,\n"
+        "Reads workflows and reports everything that is wrong with them: unknown keys, paths that lead nowhere,\n"
         "functions that are missing or do not fit, steps that can never run, cycles."
     ),
     examples=(

@@ -18,6 +18,7 @@ from troth.errors import MisuseError
 if TYPE_CHECKING:
     from troth.runtime.assemble import Runtime
     from troth.runtime.workflows.execute.worker import WorkerNews
+    from troth.runtime.workflows.record.report import RunWord
 
 __all__ = ["COMMAND"]
 
@@ -38,11 +39,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Look for runs that nobody carries out, again and again; SIGTERM and Ctrl-C let go of all of them."""
     if args.idle is not None and not 0 <= args.idle < float("inf"):
-        raise MisuseError(f"`--idle {args.idle:g}` is no span of time; give a number of seconds.")
+        raise MisuseError(f"`--idle {args.idle:g}` is not a duration; give a number of seconds.")
     with opened(args) as runtime, _stopping() as stop:
         _work(runtime, args, stop)
     if stop.signal is not None and not args.json:
-        sys.stderr.write("The worker was ended; whatever it was at is recorded, and goes on with the next worker.\n")
+        sys.stderr.write("The worker was stopped. Its unfinished runs are recorded; the next worker resumes them.\n")
     return Exit.INTERRUPTED if stop.signal == signal.SIGINT else Exit.CLEAN
 
 
@@ -98,10 +99,21 @@ def _work(runtime: "Runtime", args: argparse.Namespace, stop: _Stop) -> None:
         stop.event.wait(_LOOK_EVERY)
 
 
+def _ending(runtime: "Runtime", run_id: str) -> "RunWord | None":
+    """The word for how a run ended; those of other decisions than workflows have no word of their own."""
+    from troth.runtime.workflows.record.report import RunWord
+    from troth.runtime.workflows.registry import is_workflow
+
+    run = runtime.engine.find(run_id)
+    if run is None:
+        return None
+    return runtime.show(run_id).state if is_workflow(run) else RunWord(run.state.value)
+
+
 def _tell(runtime: "Runtime", news: "WorkerNews", args: argparse.Namespace) -> None:
     from troth.runtime.workflows.render.words import RUN_MARKS
 
-    state = None if news.what != "over" else runtime.show(news.run_id).state
+    state = None if news.what != "over" else _ending(runtime, news.run_id)
     if args.json:
         say_json({"run": news.run_id, "what": news.what, "state": state, "why": news.why}, indent=None)
     elif state is not None:
@@ -109,7 +121,7 @@ def _tell(runtime: "Runtime", news: "WorkerNews", args: argparse.Namespace) -> N
     elif news.what == "taken up":
         say([f"▶ taken up  {news.run_id}"])
     else:
-        warn(f"! {news.run_id} cannot go on here:\n{news.why}")
+        warn(f"! {news.run_id} cannot be resumed here:\n{news.why}")
 
 
 COMMAND = Command(
@@ -117,12 +129,12 @@ COMMAND = Command(
     description=(
         "Carries on every run in the store that is not over and that no process carries out: one that sleeps, waits\n"
         "for an answer, was interrupted, or whose process died. Several workers may share a store: each run is\n"
-        "carried out by one of them. SIGTERM and Ctrl-C end a worker; what it was at goes on with the next one."
+        "carried out by one of them. SIGTERM and Ctrl-C stop a worker; the next one resumes its unfinished runs."
     ),
     examples=(
         Example("troth worker", "until Ctrl-C or SIGTERM"),
         Example("troth worker --app shop:runtime", "with the agents and tools of a runtime in Python"),
-        Example("troth worker --once", "what can go on now, for a script or cron"),
+        Example("troth worker --once", "resume what can run now, for a script or cron"),
         Example(
             "troth worker --idle 60 --json", "until there was nothing to do for a minute; a line of JSON per event"
         ),
