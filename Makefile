@@ -86,9 +86,10 @@ $(CODE_SERVER)/.complete: editors/vscode/package.json
 # A PostgreSQL server for the tests of the store that several machines share; elsewhere those tests are skipped, and say so.
 POSTGRES := $(VENV)/.postgres
 $(POSTGRES): | $(BIN)/python
-	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && ! command -v initdb >/dev/null && ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; then \
-		echo "» installing PostgreSQL for the tests of its store"; \
-		$(call install_debian,postgresql) || echo "  not to be had here: its tests are skipped"; \
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+		! { { command -v initdb || ls /usr/lib/postgresql/*/bin/initdb; } && command -v pgbouncer; } >/dev/null 2>&1; then \
+		echo "» installing PostgreSQL and PgBouncer for the tests of the store"; \
+		$(call install_debian,postgresql pgbouncer) || echo "  not to be had here: its tests are skipped"; \
 	fi
 	@touch $@
 

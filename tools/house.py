@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["Figures", "crowded", "figures", "imports", "main", "packages", "ring"]
+__all__ = ["Figures", "crowded", "figures", "imports", "main", "namesakes", "packages", "ring"]
 
 HOME = Path(__file__).resolve().parents[1] / "src" / "troth"
 MODULES = 20  # in a folder, beside its `__init__.py`
@@ -72,6 +72,16 @@ def crowded(home: Path) -> dict[str, int]:
     return dict(sorted(((f, n) for f, n in counts.items() if n > MODULES), key=lambda pair: (-pair[1], pair[0])))
 
 
+def namesakes(home: Path) -> dict[str, list[str]]:
+    """The public classes that share a name with one of another module, with those modules."""
+    modules: dict[str, list[str]] = {}
+    for path in sorted(home.rglob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                modules.setdefault(node.name, []).append(path.relative_to(home).as_posix())
+    return {name: paths for name, paths in sorted(modules.items()) if len(paths) > 1}
+
+
 def imports(home: Path, package: str) -> dict[str, set[str]]:
     """Which modules of a package import which, for types alone and inside of functions too."""
     base = home.parent
@@ -113,6 +123,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(
         f"folders with more than {MODULES} modules: {len(over)}", *(f"{n:>4}  {f}" for f, n in over.items()), sep="\n"
     )
+    print(f"public classes that share a name: {len(namesakes(home))}")
     largest = ring(imports(home, f"{home.name}.analysis"))
     print(f"largest ring of imports in analysis: {len(largest)} modules (bar: {RING})")
     print(f"ruff C901 over {BRANCHES}: {_too_complex(home)}; vague names: bar {VAGUE:.0f} % per package")

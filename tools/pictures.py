@@ -25,7 +25,13 @@ LOOKS: dict[str, dict[str, object]] = {
     "dark": {"viewport": {"width": 1280, "height": 720}, "color_scheme": "dark"},
     "narrow": {"viewport": {"width": 360, "height": 640}, "color_scheme": "light"},
 }
-DOCS = {"now-light": "page-now", "failed-run-light": "page-failed-run", "failed-run-narrow": "page-failed-run-phone"}
+DOCS = {
+    "now-light": "page-now",
+    "failed-run-light": "page-failed-run",
+    "failed-run-narrow": "page-failed-run-phone",
+    "conversation-light": "page-conversation",
+    "session-dark": "page-session-dark",
+}
 """The pictures of the documentation, by the names that they have there."""
 
 
@@ -39,17 +45,24 @@ def pages_of(shop: Any) -> dict[str, str]:
     shop.start("gated")
     session = scene.add_session(shop)
     shop.post(f"/sessions/{session}/members/novice/kill", reason="it guessed")
+    completed = shop.run("order", order="B3")
     failed = shop.run("order", order="A7")
     return {
         "now": "",
         "runs": "runs",
+        "runs-that-failed": "runs?failed_since=1",
+        "no-runs": "runs?workflow=asks&state=cancelled",
         "failed-run": f"runs/{failed}",
+        "completed-run": f"runs/{completed}",
+        "difference": f"runs/{failed}?diff={completed}",
+        "interrupted-run": f"runs/{shop.interrupted()}",
         "resisting-run": f"runs/{resists}",
         "waiting-run": f"runs/{waiting}",
         "conversations": "conversations",
-        "conversation": f"conversations/{scene.add_talk(shop)}",
+        "conversation": f"conversations/{scene.add_talk(shop, agent='desk')}",
         "sessions": "sessions",
-        "session": f"sessions/{session}?verify=1",
+        "session": f"sessions/{session}",
+        "verified-session": f"sessions/{session}?verify=1",
         "promises": "promises",
         "promise": "promises/parcel-1",
         "job": "jobs/pack-1",

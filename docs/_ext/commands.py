@@ -1,6 +1,7 @@
 """Write the reference page of all commands and their options from the parsers that read the command line.
 
-The page is part of the repository; `python docs/_ext/commands.py` writes it anew, and a test holds it against the code.
+The page is part of the repository; `python docs/_ext/commands.py` writes it, and a test
+holds it against the code.
 """
 
 import argparse

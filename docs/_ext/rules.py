@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from troth.analysis.report.rulebook import FAMILIES, Example, Rulebook, RulePage, rule_pages
+from troth.analysis.report.rulebook import FAMILIES, Rulebook, RuleExample, RulePage, rule_pages
 
 __all__ = ["write_rule_pages"]
 
@@ -82,7 +82,7 @@ def _page(page: RulePage, pages: Rulebook) -> str:
     return "\n".join(lines)
 
 
-def _example(example: Example) -> list[str]:
+def _example(example: RuleExample) -> list[str]:
     lines = [f"### {example.title.capitalize()}", "", *_code(example.code)]
     if example.fixed:
         lines += ["After `troth fix`:", "", *_code(example.fixed)]

@@ -8,7 +8,7 @@ COSTS = {"search_flights": 0, "book_flight": 420}
 
 async def search_flights(city: str) -> list[str]:
     await asyncio.sleep(0.01)
-    return [f"TR101 to {city}", f"TR202 to {city}"]
+    return [f"TP579 to {city}", f"LH1166 to {city}"]
 
 
 async def book_flight(flight: str) -> str:
