@@ -52,6 +52,48 @@ def dropped_in_a_cycle_while_older_objects_die():
     time.sleep(0.001)
 
 
+def dropped_in_a_cycle_and_collected():
+    dropped_in_a_cycle()
+    gc.collect(0)  # as Python may do by itself at the next object that is made
+
+
+def dropped_in_a_cycle_and_collected_when_old():
+    cycle = [send()]
+    cycle.append(cycle)
+    gc.collect(0)
+    del cycle
+    gc.collect(1)
+
+
+def dropped_in_a_cycle_and_collected_by_a_thread():
+    dropped_in_a_cycle()
+    thread = threading.Thread(target=gc.collect)
+    thread.start()
+    thread.join()
+
+
+class Slow:
+    """Frees itself in a cycle, and takes its time."""
+
+    def __init__(self):
+        self.me = self
+        self.dying = threading.Event()
+
+    def __del__(self):
+        self.dying.set()
+        time.sleep(0.05)
+
+
+def dropped_in_a_cycle_while_a_thread_collects():
+    slow = Slow()
+    dying = slow.dying
+    del slow
+    dropped_in_a_cycle()
+    thread = threading.Thread(target=gc.collect)
+    thread.start()
+    dying.wait(10)
+
+
 def dropped_under_a_broad_except():
     with contextlib.suppress(Exception):
         send().nope()
@@ -106,6 +148,10 @@ LOSING = [
     dropped_in_a_cycle,
     dropped_in_a_cycle_after_a_collection,
     dropped_in_a_cycle_while_older_objects_die,
+    dropped_in_a_cycle_and_collected,
+    dropped_in_a_cycle_and_collected_when_old,
+    dropped_in_a_cycle_and_collected_by_a_thread,
+    dropped_in_a_cycle_while_a_thread_collects,
     dropped_under_a_broad_except,
     dropped_in_a_thread_of_ours,
     forgotten_await,

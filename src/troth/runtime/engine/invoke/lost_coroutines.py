@@ -4,7 +4,8 @@
 step, and the step's context names it. Where it dies in a reference cycle, Python collects it some time later, perhaps
 in the middle of another step. So when a step ends and has left coroutines unawaited, or tasks pending, that are younger
 than itself, the young objects are collected, and which of those die is this step's doing, if no other step was running.
-What else dies, then or at any other moment, is blamed on nobody.
+The same holds where Python collects by itself before that, in whatever thread. What else dies, then or at any other
+moment, is blamed on nobody.
 """
 
 import asyncio
@@ -12,9 +13,11 @@ import gc
 import inspect
 import os
 import threading
+import time
+import weakref
 from collections.abc import Collection
 from types import CoroutineType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from troth.guard import watchers
 from troth.runtime.engine.current_step import CURRENT, CurrentStep
@@ -24,25 +27,45 @@ if TYPE_CHECKING:
 
 __all__ = ["begin_step", "end_step", "start_watching", "stop_watching"]
 
+_Made = dict[object, "weakref.ref[CoroutineType[Any, Any, Any] | asyncio.Task[Any]]"]
 _LOST = frozenset({"coroutine", "task"})
 _running: dict[int, CurrentStep] = {}
-_young: dict[int, set[object]] = {}
-"""For a step that is running: the marks of what it had made and not awaited when Python last collected."""
 
 
-class _Collecting(threading.local):
-    """Whether this thread is collecting, and if it does so on behalf of a step, what may be blamed on that."""
+class _Survivors:
+    """What a step that is running had made and not awaited when Python last collected, by mark."""
 
-    is_so = False
-    step: CurrentStep | None = None
-    young: Collection[object] = ()
+    def __init__(self) -> None:
+        self.by_mark: _Made = {}
+        self.generation = 0
+        """The oldest that one of them may be in by now."""
+
+    def are_left(self) -> bool:
+        return any(_is_unawaited(made) for made in [kept() for kept in self.by_mark.values()] if made is not None)
+
+
+_survivors: dict[int, _Survivors] = {}
+
+
+class _Collection(NamedTuple):
+    """A collection that is under way, and what of that which dies in it may be blamed on which step."""
+
+    thread: int
+    step: CurrentStep | None
+    young: Collection[object]
 
     def blame(self, incident: "Incident") -> CurrentStep | None:
         mark = _mark(incident.kind, incident.stack, incident.task or incident.name)
         return self.step if mark in self.young else None
 
 
-_collecting = _Collecting()
+_collection: _Collection | None = None
+"""There is at most one: Python collects in one thread at a time, and a second one that asks is sent away."""
+
+_OLDEST = 2
+
+_LONGEST_WAIT = 1.0
+"""Seconds to wait for a collection in another thread: what it frees may run code of its own that waits for us."""
 
 
 class _StepWatcher:
@@ -55,7 +78,11 @@ class _StepWatcher:
     def notice(self, incident: "Incident") -> bool:
         if incident.kind not in _LOST:
             return False
-        step = CURRENT.get() if not _collecting.is_so else _collecting.blame(incident)
+        collection = _collection
+        if collection is not None and collection.thread == threading.get_ident():
+            step = collection.blame(incident)
+        else:
+            step = CURRENT.get()
         if step is None:
             return False
         step.losses = (*step.losses, str(incident))
@@ -69,10 +96,11 @@ _lock = threading.Lock()
 
 def start_watching() -> None:
     """Hear of lost coroutines from now on; once for each engine."""
-    global _engines  # noqa: PLW0603
+    global _engines, _collection  # noqa: PLW0603
     with _lock:
         _engines += 1
         if _engines == 1:
+            _collection = None  # the hook may have been taken out in the middle of one
             watchers.join(_watcher)
             gc.callbacks.append(_collector_works)
 
@@ -100,46 +128,80 @@ def end_step(step: CurrentStep) -> tuple[str, ...]:
     is something to find: it would never come to its older generations by itself if we always came first.
     """
     if len(_running) == 1:
-        older = _young.pop(id(step), set())
-        marks = older | _younger(step)
-        if marks:
-            _collecting.step, _collecting.young = step, marks
-            try:
-                gc.collect(1 if older else 0)
-            finally:
-                _collecting.step, _collecting.young = None, ()
+        _wait_for_collector()
+        # `_younger` first: it holds what it looks at, which therefore survives a collection that comes meanwhile.
+        made = bool(_younger(step))
+        survivors = _survivors.get(id(step))
+        older = survivors is not None and survivors.are_left()
+        if made or older:
+            gc.collect(survivors.generation if survivors is not None and older else 0)
+            _wait_for_collector()  # where a collection began in another thread at this moment, ours did nothing
     _running.pop(id(step), None)
-    _young.pop(id(step), None)
+    _survivors.pop(id(step), None)
     return step.losses
 
 
-def _collector_works(phase: str, _: object) -> None:
-    """Before Python collects in the middle of a step, note what the step has made: its age is not to be told later."""
-    _collecting.is_so = phase == "start"
-    if phase == "start" and len(_running) == 1:
-        for key, step in list(_running.items()):
-            if marks := _younger(step):
-                _young.setdefault(key, set()).update(marks)
+def _wait_for_collector() -> None:
+    """Until the collection under way in another thread has ended: it may be freeing what the step has dropped.
+
+    Polled, because the hook of the collector can be called at any line and may take no lock.
+    """
+    deadline = time.monotonic() + _LONGEST_WAIT
+    while _is_collecting_elsewhere() and time.monotonic() < deadline:
+        time.sleep(0.0005)
 
 
-def _younger(step: CurrentStep) -> set[object]:
-    """The marks of the unawaited coroutines and pending tasks of the youngest generation that are younger than `step`.
+def _is_collecting_elsewhere() -> bool:
+    collection = _collection
+    return collection is not None and collection.thread != threading.get_ident()
+
+
+def _collector_works(phase: str, info: dict[str, int]) -> None:
+    """Before Python collects, note what the step has made: its age is not to be told later, and it may be dying now."""
+    global _collection  # noqa: PLW0603
+    if phase == "stop":
+        _collection = None
+        return
+    _collection = _Collection(threading.get_ident(), None, ())
+    if len(_running) != 1:
+        return
+    for key, step in list(_running.items()):
+        survivors = _survivors.get(key)
+        if made := _younger(step):
+            survivors = _survivors.setdefault(key, _Survivors())
+            survivors.by_mark.update(made)
+        if survivors is not None:
+            survivors.generation = max(survivors.generation, min(info["generation"] + 1, _OLDEST))
+            _collection = _Collection(threading.get_ident(), step, survivors.by_mark)
+
+
+def _younger(step: CurrentStep) -> _Made:
+    """The unawaited coroutines and pending tasks of the youngest generation that are younger than `step`.
 
     A generation is a list in the order of birth. Where Python has collected while the step ran, the step is not in this
     one any more, and whatever is in it is younger.
     """
-    marks: set[object] = set()
+    made: _Made = {}
     objects = gc.get_objects(0)
     for index in range(len(objects) - 1, -1, -1):
         candidate = objects[index]
         if candidate is step:
             break
-        if type(candidate) is CoroutineType:
-            if inspect.getcoroutinestate(candidate) == inspect.CORO_CREATED:
-                marks.add(_mark("coroutine", candidate.cr_origin or (), candidate.__qualname__))
-        elif isinstance(candidate, asyncio.Task) and not candidate.done():
-            marks.add(_mark("task", (), candidate.get_name()))
-    return marks
+        if (type(candidate) is CoroutineType or isinstance(candidate, asyncio.Task)) and _is_unawaited(candidate):
+            made[_mark_of(candidate)] = weakref.ref(candidate)
+    return made
+
+
+def _is_unawaited(made: "CoroutineType[Any, Any, Any] | asyncio.Task[Any]") -> bool:
+    if isinstance(made, CoroutineType):
+        return inspect.getcoroutinestate(made) == inspect.CORO_CREATED
+    return not made.done()
+
+
+def _mark_of(made: "CoroutineType[Any, Any, Any] | asyncio.Task[Any]") -> object:
+    if isinstance(made, CoroutineType):
+        return _mark("coroutine", made.cr_origin or (), made.__qualname__)
+    return _mark("task", (), made.get_name())
 
 
 def _mark(kind: str, origin: tuple[Any, ...], name: str) -> object:
@@ -149,8 +211,8 @@ def _mark(kind: str, origin: tuple[Any, ...], name: str) -> object:
 
 def _forked() -> None:
     """In the child: the steps of the parent's other threads run there, and only the thread that forked is here."""
-    global _lock  # noqa: PLW0603
-    _lock = threading.Lock()
+    global _lock, _collection
+    _lock, _collection = threading.Lock(), None
     current = CURRENT.get()
     for key in list(_running):
         if current is None or key != id(current):
