@@ -152,7 +152,7 @@ def test_methods_exist():
 
 def _attributes(holder):
     """What `__init__` keeps on `self`."""
-    return set(re.findall(r"^        self\.([a-z]\w*)\b[^=\n]* = ", inspect.getsource(holder.__init__), re.MULTILINE))
+    return set(re.findall(r"^ {8,}self\.([a-z]\w*)\b[^=\n]* = ", inspect.getsource(holder.__init__), re.MULTILINE))
 
 
 def test_functions_that_are_advised_are_public():

@@ -11,28 +11,22 @@ its first step begins. One that did not complete raises `RunNotCompletedError` w
 `check=False`.
 """
 
-import asyncio
-import itertools
 import logging
 import os
 import threading
-import time
-import uuid
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
-from inspect import isfunction
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
+from typing import TYPE_CHECKING, Any, Self
 
 from troth.bridge import call
 from troth.errors import MisuseError, RunError
 from troth.runtime.arguments import check_count, check_names, check_path, check_seconds
+from troth.runtime.background import BackgroundWork
 from troth.runtime.channels import Channel, Delivery, Inbox, InProcessChannel
-from troth.runtime.channels.binding import MAIN_SESSION, default_started, default_stopped
 from troth.runtime.conversations import Conversations
 from troth.runtime.engine import Decision, Engine
-from troth.runtime.engine.errors import EngineClosedError, NotAwaitedError, TooLateError, UnknownRunError
+from troth.runtime.engine.errors import EngineClosedError
 from troth.runtime.engine.invoke.worker_pool import GRACE, MAX_RESULT
 from troth.runtime.engine.open import open_engine
 from troth.runtime.engine.rewind import CAN_RESUME
@@ -42,50 +36,35 @@ from troth.runtime.promises import Outbox, Promises, Retention, RetryPolicy
 from troth.runtime.promises.agent_work import AgentWork
 from troth.runtime.promises.promises import PreparedWork
 from troth.runtime.promises.retention import WEEK
+from troth.runtime.runs.approvals import answer_question, question_of
+from troth.runtime.runs.callbacks import Callback, callbacks_of
+from troth.runtime.runs.listeners import RunListeners
+from troth.runtime.runs.reader import RunReader
+from troth.runtime.runs.run_and_wait import RunWaiter
 from troth.runtime.sagas.outcome import SagaFailedError, SagaOutcome, SagaState
 from troth.runtime.sagas.saga import Saga
 from troth.runtime.sessions.job_gate import admit_job
 from troth.runtime.store import (
     DamagedStoreError,
-    HistoryEntry,
-    HistoryFollower,
-    Notifier,
     RunRecord,
-    RunState,
     Store,
-    StoreBusyError,
-    StoreError,
     Transaction,
     open_store,
 )
-from troth.runtime.store.list_records import Page, RunItem
+from troth.runtime.store.list_records import Page
 from troth.runtime.store.open import is_address, is_store
 from troth.runtime.store.sqlite.folder import FOLDER
-from troth.runtime.workflows.document.problems import did_you_mean, nearest
 from troth.runtime.workflows.execute.failures import check_inputs
 from troth.runtime.workflows.execute.replay import Replayed, replay
 from troth.runtime.workflows.execute.resume import ResumeOptions, fork_off, reopen
-from troth.runtime.workflows.execute.run_and_wait import RunWaiter
-from troth.runtime.workflows.execute.run_callbacks import (
-    Callback,
-    EventThread,
-    Follow,
-    callbacks_of,
-    follow_here,
-    leave_here,
-)
 from troth.runtime.workflows.execute.run_ids import new_id
-from troth.runtime.workflows.execute.waits import approval_signal
 from troth.runtime.workflows.execute.worker import Worker
-from troth.runtime.workflows.link.builder import Workflow
 from troth.runtime.workflows.link.from_saga import outcome_of
 from troth.runtime.workflows.link.linker import LinkedWorkflow, Registry
-from troth.runtime.workflows.record.build_report import tell_damaged
-from troth.runtime.workflows.record.report import RunReport, RunWord, StepWord
-from troth.runtime.workflows.record.run_events import GATHER, EventReader, Quiet, RunEvent, RunEventPages
-from troth.runtime.workflows.registry import FAMILY, RegisteredWorkflow, Runnable, WorkflowRegistry, is_workflow
+from troth.runtime.workflows.record.report import RunReport, RunWord
+from troth.runtime.workflows.record.run_events import RunEvent, RunEventPages
+from troth.runtime.workflows.registry import RegisteredWorkflow, Runnable, WorkflowRegistry
 from troth.runtime.workflows.render.summary import explain
-from troth.runtime.workflows.render.words import at, span
 
 if TYPE_CHECKING:
     from troth.runtime.sessions.hypervisor import Hypervisor
@@ -94,8 +73,6 @@ __all__ = ["DEFAULT_STORE", "RunNotCompletedError", "Runtime", "arun_workflow", 
 
 log = logging.getLogger("troth.runtime")
 
-_PAGE = 100  # runs that are read at a time
-_TRY_WORK_AGAIN = 10.0  # seconds after which promised work is looked at again that could not go on here
 
 DEFAULT_STORE = Path(FOLDER) / "runs.db"
 """Where runs are kept unless somebody says otherwise: in the folder the program runs in."""
@@ -107,14 +84,6 @@ class RunNotCompletedError(RunError):
     def __init__(self, run: RunReport, options: str = "") -> None:
         super().__init__(explain(run, options))
         self.run = run
-
-
-class _Post(NamedTuple):
-    """What is opened together, when promises are first asked for."""
-
-    outbox: Outbox
-    promises: Promises
-    jobs: Jobs
 
 
 class Runtime:
@@ -168,6 +137,7 @@ class Runtime:
         delivery: RetryPolicy | None = None,
         on_event: Callback | Sequence[Callback] | None = None,
     ) -> None:
+        callbacks = callbacks_of(on_event)
         for name, parts in (("functions", functions), ("tools", tools), ("agents", agents)):
             check_names(name, parts)
         check_count("threads", threads)
@@ -176,7 +146,6 @@ class Runtime:
             check_count("max_result", max_result)
         if not is_store(store):
             check_path("store", store)
-        self._callbacks = callbacks_of(on_event)
         self._owns_store = isinstance(store, str | os.PathLike)
         opened: Store = (
             open_store(store, read_only=read_only, makes_folder=True) if isinstance(store, str | os.PathLike) else store
@@ -199,34 +168,32 @@ class Runtime:
         self._conversations: Conversations | None = None
         self._is_closed = False
         self._lock = threading.Lock()
-        self._default = InProcessChannel() if in_process else None
-        self._must_bind = must_bind
-        self._retention = Retention.of(retention)
-        self._delivery = delivery
-        self._post: _Post | None = None
-        self._opening_post = threading.Lock()
         self._agent_work = AgentWork(self.engine, self._agents, lambda: self.conversations)
-        self._refused_work: dict[str, float] = {}
-        if self._default is not None:
-            default_started(self._default)
+        self._background = BackgroundWork(
+            self.engine,
+            opened,
+            self._agent_work,
+            begin_workflow=self._begin_promised,
+            make_ready=self._go_on_with_promised,
+            admit_job=self._admit_job,
+            recovers=lambda: self.recover,
+            default_channel=InProcessChannel() if in_process else None,
+            must_bind=must_bind,
+            retention=Retention.of(retention),
+            policy=delivery,
+        )
         self._options = _options(self.store)
         self.recover = recover
         self._recovered: list[str] = []
-        self._source = _Source(self.engine, self._workflows)
-        self._event_thread = EventThread(self._source)
+        self._reader = RunReader(self.engine, opened, self._workflows)
+        self._listeners = RunListeners(self.engine, self._workflows, callbacks)
 
     def listen(self, on_event: Callback) -> Callable[[], None]:
         """Call `on_event` as the `on_event` of the constructor is called, for what begins from now on.
 
         The answer, called, ends that for what begins after it.
         """
-        (callback,) = callbacks_of(on_event)
-        self._callbacks = (*self._callbacks, callback)
-
-        def stop() -> None:
-            self._callbacks = tuple(one for one in self._callbacks if one is not callback)
-
-        return stop
+        return self._listeners.add(on_event)
 
     @property
     def agents(self) -> Mapping[str, object]:
@@ -268,25 +235,26 @@ class Runtime:
     @property
     def promises(self) -> Promises:
         """Work that reports back later."""
-        return self._opened_post().promises
+        return self._background.opened().promises
 
     @property
     def jobs(self) -> Jobs:
         """Commands in the background that report back."""
-        return self._opened_post().jobs
+        return self._background.opened().jobs
 
     @property
     def outbox(self) -> Outbox:
         """All deliveries, and what became of them."""
-        return self._opened_post().outbox
+        return self._background.opened().outbox
 
     @property
     def inbox(self) -> Inbox:
         """What has arrived for this program itself. Taking something out acknowledges it."""
-        if self._default is None:
+        channel = self._background.default_channel
+        if channel is None:
             raise MisuseError("This runtime has no inbox: it was opened with `in_process=False`.")
-        self._opened_post()
-        return self._default.inbox
+        self._background.opened()
+        return channel.inbox
 
     def open_channel(
         self,
@@ -313,77 +281,19 @@ class Runtime:
         """Make a decision known, so that promised runs of it go on after a restart."""
         return self.engine.register(decision, name)
 
-    def _opened_post(self) -> "_Post":
-        """The outbox and the promises; opened when they are first asked for, because they take a thread."""
-        with self._opening_post:
-            if self._post is None:
-                outbox = Outbox(
-                    self.store,
-                    policy=self._delivery,
-                    look_after_work=self._look_after_promises if self.recover else None,
-                )
-                promises = Promises(
-                    self.engine,
-                    self.store,
-                    outbox,
-                    self._prepare,
-                    lambda: self._default,
-                    self._retention,
-                    must_bind=self._must_bind,
-                )
-                jobs = Jobs(self.store, promises, outbox, admit=self._admit_job, looks_after=self.recover)
-                self._post = _Post(outbox, promises, jobs)
-                if self._default is not None:
-                    self._default.begin_turn(MAIN_SESSION)  # for as long as the runtime is open
-                    outbox.open_channel(self._default)
-                jobs.look_after()
-            return self._post
+    def _begin_promised(self, workflow: Runnable, inputs: Mapping[str, object] | None, run_id: str) -> PreparedWork:
+        name, known = self._take(workflow)
+        _, args = self._begin(known, inputs, run_id)
+        self._listeners.follow_to_end(run_id)
+        return PreparedWork(name, args, run_id, known.spec.name, known.spec.name)
+
+    def _go_on_with_promised(self, run: RunRecord) -> None:
+        self._workflows.ready(run, self.engine.steps(run.id))
+        self._listeners.follow_to_end(run.id)
 
     def _admit_job(self, tx: Transaction, job_id: str, title: str, now: float) -> None:
         trail = None if self._hypervisor is None else self._hypervisor.governance.trail
         admit_job(tx, job_id, title, now, trail)
-
-    def _prepare(
-        self,
-        work: object,
-        args: tuple[object, ...],
-        inputs: Mapping[str, object] | None,
-        prompt: str | None,
-        run_id: str,
-    ) -> PreparedWork:
-        """Check what is promised, and name the run that does it."""
-        if prompt is not None:
-            return self._agent_work.prepare(work, prompt, run_id)
-        if not isfunction(work) and isinstance(work, str | os.PathLike | Workflow | LinkedWorkflow | Saga):
-            name, known = self._take(work)
-            _, run_args = self._begin(known, inputs, run_id)
-            self._tell_of(run_id)
-            return PreparedWork(name, run_args, run_id, known.spec.name, known.spec.name)
-        name = self.engine.register(cast("Decision", work))
-        return PreparedWork(name, args, run_id, None, name)
-
-    def _look_after_promises(self) -> None:
-        """Go on with promised runs that nobody carries out: their process died, or let them go. So with jobs."""
-        if self._post is not None:
-            self._post.jobs.look_after()
-        now = time.monotonic()
-        for run_id in self.store.promises.unheld_runs(self.store.clock()):
-            if self._refused_work.get(run_id, 0.0) > now:
-                continue
-            run = self.engine.find(run_id)
-            if run is None or run.state.is_over:
-                continue
-            try:
-                if is_workflow(run):
-                    self._workflows.ready(run, self.engine.steps(run_id))
-                    self._tell_of(run_id)
-                self.engine.start(run.decision, *run.args, run_id=run_id, label=run.label)
-            except MisuseError as changed:
-                if run_id not in self._refused_work:
-                    log.warning("The promised run %r cannot be resumed here: %s", run_id, changed)
-                self._refused_work[run_id] = now + _TRY_WORK_AGAIN
-            except EngineClosedError:
-                return
 
     def load(self, source: Runnable) -> LinkedWorkflow:
         """Read and check a workflow, all of it; raises `InvalidWorkflowError`. Its killed runs go on."""
@@ -412,7 +322,7 @@ class Runtime:
             except (MisuseError, DamagedStoreError) as changed:
                 log.warning("The run %r was not taken up again: %s", run_id, changed)
                 continue
-            self._tell_of(run_id)
+            self._listeners.follow_to_end(run_id)
             self.engine.start(name, *run.args, run_id=run_id, label=run.label)
             self._recovered.append(run_id)
 
@@ -444,45 +354,9 @@ class Runtime:
         this_id, args = self._begin(known, inputs, run_id)
         if run_id is not None:
             self._undo_again(name, args, known)
-        with self._telling(this_id, callbacks):
+        with self._listeners.following(this_id, callbacks):
             self._run_waiter.drive(name, args, this_id, known.spec.name, wait=wait)
         return self._checked(self.show(this_id), check=check, wait=wait)
-
-    @contextmanager
-    def _telling(self, run_id: str, callbacks: tuple[Callback, ...] = ()) -> Iterator[None]:
-        """Tell those who want to know what happens in the run while the block works on it."""
-        callbacks = (*self._callbacks, *callbacks)
-        if not callbacks:
-            yield
-            return
-        follow = self._event_thread.follow(run_id, self.engine.last_entry(run_id), callbacks)
-        try:
-            yield
-        finally:
-            self._event_thread.leave(follow)
-
-    @asynccontextmanager
-    async def _atelling(self, run_id: str, callbacks: tuple[Callback, ...] = ()) -> AsyncIterator[None]:
-        """`_telling` for a task: `callbacks` are told on its loop, those of the runtime on their thread."""
-        if not callbacks and not self._callbacks:
-            yield
-            return
-        after = await call(self.engine.last_entry, run_id)
-        threaded = self._event_thread.follow(run_id, after, self._callbacks) if self._callbacks else None
-        follow = Follow(run_id, after, callbacks, self._source)
-        task = asyncio.create_task(follow_here(follow, self._source)) if callbacks else None
-        try:
-            yield
-        finally:
-            if task is not None:
-                await leave_here(follow, task)
-            if threaded is not None:
-                await call(self._event_thread.leave, threaded)
-
-    def _tell_of(self, run_id: str) -> None:
-        """Tell the runtime's callbacks of a run that nobody waits for here, until it is over."""
-        if self._callbacks:
-            self._event_thread.follow(run_id, self.engine.last_entry(run_id), self._callbacks, until_over=True)
 
     async def arun(
         self,
@@ -505,7 +379,7 @@ class Runtime:
         this_id, args = self._begin(known, inputs, run_id)
         if run_id is not None:
             await call(self._undo_again, name, args, known)
-        async with self._atelling(this_id, callbacks):
+        async with self._listeners.afollowing(this_id, callbacks):
             await self._run_waiter.adrive(name, args, this_id, known.spec.name, wait=wait)
         return self._checked(await self.ashow(this_id), check=check, wait=wait)
 
@@ -518,7 +392,7 @@ class Runtime:
         """
         name, known = self._take(workflow)
         this_id, args = self._begin(known, inputs, run_id)
-        self._tell_of(this_id)
+        self._listeners.follow_to_end(this_id)
         self.engine.start(name, *args, run_id=this_id, label=known.spec.name)
         return this_id
 
@@ -528,7 +402,7 @@ class Runtime:
         """`start`; the run goes on on this loop."""
         name, known = await call(self._take, workflow)
         this_id, args = self._begin(known, inputs, run_id)
-        await call(self._tell_of, this_id)
+        await call(self._listeners.follow_to_end, this_id)
         await self.engine.astart(name, *args, run_id=this_id, label=known.spec.name)
         return this_id
 
@@ -593,7 +467,7 @@ class Runtime:
 
     def show(self, run_id: str, *, talks: bool = False) -> RunReport:
         """What became of a run so far; `talks=True` with what its agents were told, said and had done."""
-        return self._workflows.build_report(self._find(run_id), self.engine.steps(run_id), talks=talks)
+        return self._reader.report(run_id, talks=talks)
 
     async def ashow(self, run_id: str, *, talks: bool = False) -> RunReport:
         """`show` for a task."""
@@ -605,10 +479,7 @@ class Runtime:
         It costs as much as it returns, however many runs there are; only `damaged` ones are looked for among all. One
         of which something cannot be read any more is `damaged`, and its `error` says what; the others are told.
         """
-        check_count("limit", limit, least=None)  # so few that there are none is no mistake
-        wanted = None if state is None else _word(state)
-        reports = map(self._told, self._newest(wanted, limit))
-        return list(itertools.islice((one for one in reports if wanted in (None, one.state)), max(0, limit)))
+        return self._reader.newest(limit, state)
 
     def run_page(
         self,
@@ -633,48 +504,11 @@ class Runtime:
             cursor=cursor,
             limit=limit,
         )
-        return Page([self._reported(item) for item in page], page.next)
-
-    def _reported(self, item: RunItem) -> RunReport:
-        damaged = RunRecord(
-            *(item.id, item.decision, item.label, RunState.DAMAGED, (), None, None, None, item.parent),
-            *(item.forked_from, False, None, None, item.created_at, item.updated_at, None),
-        )
-        try:
-            run = self.engine.find(item.id)
-        except StoreBusyError:
-            raise
-        except StoreError as damage:
-            return tell_damaged(damaged, damage)
-        return self._told(damaged if run is None else run)
+        return Page([self._reader.report_of_item(item) for item in page], page.next)
 
     async def aruns(self, *, limit: int = 20, state: RunWord | str | None = None) -> list[RunReport]:
         """`runs` for a task."""
         return await call(lambda: self.runs(limit=limit, state=state))
-
-    def _told(self, run: RunRecord) -> RunReport:
-        """The report of a run in a list: what is wrong with one does not hide the others."""
-        try:
-            if run.state is RunState.DAMAGED:
-                self.engine.find(run.id)  # says what is wrong
-            return self._workflows.build_report(run, self.engine.steps(run.id))
-        except StoreBusyError:
-            raise
-        except StoreError as damage:
-            return tell_damaged(run, damage)
-
-    def _newest(self, wanted: RunWord | None, limit: int) -> Iterator[RunRecord]:
-        """Every run of a workflow that may be in the state `wanted`, the newest first, a page at a time."""
-        before: tuple[float, str] | None = None
-        word = None if wanted is RunWord.DAMAGED else wanted
-        family = None if word is None else FAMILY
-        size = _PAGE if word is None else max(1, min(limit, _PAGE))
-        while page := self.engine.list(family=family, word=word, before=before, limit=size):
-            yield from filter(is_workflow, page)
-            last = page[-1].created_at, page[-1].id
-            if before is not None and not last < before:
-                return  # an index that is damaged leads round in circles
-            before = last
 
     def events(self, run_id: str, *, after: int = 0, timeout: float | None = None) -> Iterator[RunEvent]:
         """What happens in a run, as it happens; ends with the run.
@@ -685,48 +519,15 @@ class Runtime:
         ends it after so many quiet seconds: a run that waits for a person, or that nobody carries out, is quiet for
         long. `timeout=0` reads what there is, and ends.
         """
-        check_seconds("timeout", timeout)
-        reader, quiet = self._workflows.event_reader(self._find(run_id)), Quiet(timeout)
-        with HistoryFollower(self.store, run_id, after=after) as follower:
-            while True:
-                is_over, page = follower.look()
-                for entry in page:
-                    yield reader.of(entry)
-                if not page and (is_over or quiet.is_too_long(bool(page))):
-                    return
-                if not page and follower.wait(quiet.patience()):
-                    time.sleep(GATHER)
+        return self._reader.events(run_id, after=after, timeout=timeout)
 
-    async def aevents(self, run_id: str, *, after: int = 0, timeout: float | None = None) -> AsyncIterator[RunEvent]:
+    def aevents(self, run_id: str, *, after: int = 0, timeout: float | None = None) -> AsyncIterator[RunEvent]:
         """`events` for a task."""
-        check_seconds("timeout", timeout)
-        reader, quiet = self._workflows.event_reader(await call(self._find, run_id)), Quiet(timeout)
-        with HistoryFollower(self.store, run_id, after=after) as follower:
-            while True:
-                is_over, page = await call(follower.look)
-                for entry in page:
-                    yield reader.of(entry)
-                if not page and (is_over or quiet.is_too_long(bool(page))):
-                    return
-                if not page and await follower.await_ring(quiet.patience()):
-                    await asyncio.sleep(GATHER)
+        return self._reader.aevents(run_id, after=after, timeout=timeout)
 
     def event_pages(self, run_id: str) -> RunEventPages:
         """The events of a run for whoever keeps the cursor and does the waiting, as a server does for many readers."""
-        return RunEventPages(self.store, run_id, self._workflows.event_reader(self._find(run_id)))
-
-    def _find(self, run_id: str) -> RunRecord:
-        run = self.engine.find(run_id)
-        if run is not None and not is_workflow(run):
-            raise UnknownRunError(
-                f"The run {run_id!r} is one of `{run.decision}`, which is not a workflow. Nothing was done.\n"
-                f"In Python, `engine.find({run_id!r})` and `engine.steps({run_id!r})` of `runtime` tell of it."
-            )
-        if run is None:
-            near = nearest(run_id, [one.id for one in self.engine.list(limit=500)])
-            advice = f"Did you mean {near!r}?" if near else "`troth runs list` shows those that there are."
-            raise UnknownRunError(f"There is no run {run_id!r} in this store. {advice}")
-        return run
+        return self._reader.event_pages(run_id)
 
     # ---- going on
 
@@ -748,8 +549,8 @@ class Runtime:
         to a limit of its budget needs a larger one: `budget={"tokens": 5000}`, `{"time": "2h"}`.
         """
         how = ResumeOptions(workflow, accept_changes=accept_changes, as_recorded=as_recorded, budget=budget or {})
-        with self._telling(run_id):
-            run = reopen(self.engine, self._workflows, self._find(run_id), how)
+        with self._listeners.following(run_id):
+            run = reopen(self.engine, self._workflows, self._reader.find(run_id), how)
             self._run_waiter.drive(run.decision, run.args, run_id, run.label or "", wait=wait)
         return self._checked(self.show(run_id), check=check, wait=wait)
 
@@ -766,8 +567,8 @@ class Runtime:
     ) -> RunReport:
         """`resume` in this task."""
         how = ResumeOptions(workflow, accept_changes=accept_changes, as_recorded=as_recorded, budget=budget or {})
-        async with self._atelling(run_id):
-            run = await call(lambda: reopen(self.engine, self._workflows, self._find(run_id), how))
+        async with self._listeners.afollowing(run_id):
+            run = await call(lambda: reopen(self.engine, self._workflows, self._reader.find(run_id), how))
             await self._run_waiter.adrive(run.decision, run.args, run_id, run.label or "", wait=wait)
         return self._checked(await self.ashow(run_id), check=check, wait=wait)
 
@@ -781,8 +582,8 @@ class Runtime:
     ) -> None:
         """`resume` without waiting: the run goes on beside the caller, as after `start`."""
         how = ResumeOptions(None, accept_changes=accept_changes, as_recorded=as_recorded, budget=budget or {})
-        run = reopen(self.engine, self._workflows, self._find(run_id), how)
-        self._tell_of(run_id)
+        run = reopen(self.engine, self._workflows, self._reader.find(run_id), how)
+        self._listeners.follow_to_end(run_id)
         self.engine.start(run.decision, *run.args, run_id=run_id, label=run.label)
 
     async def astart_resume(
@@ -803,21 +604,21 @@ class Runtime:
 
         The way to go on after `approve`, which may have woken the run up somewhere else.
         """
-        if not self._find(run_id).state.is_over:
+        if not self._reader.find(run_id).state.is_over:
             self.prepare(run_id)
             self._run_waiter.await_end(run_id, wait=wait)
         return self._checked(self.show(run_id), check=check, wait=wait)
 
     async def aattach(self, run_id: str, *, check: bool = True, wait: bool = True) -> RunReport:
         """`attach` for a task."""
-        if not (await call(self._find, run_id)).state.is_over:
+        if not (await call(self._reader.find, run_id)).state.is_over:
             await call(self.prepare, run_id)
             await self._run_waiter.aawait_end(run_id, wait=wait)
         return self._checked(await self.ashow(run_id), check=check, wait=wait)
 
     def prepare(self, run_id: str) -> None:
         """Make sure that a run which nobody carries out can be carried out here; raises what is missing for it."""
-        run = self._find(run_id)
+        run = self._reader.find(run_id)
         if not run.state.is_over and not self._workflows.is_held(run_id):
             self._workflows.ready(run, self.engine.steps(run_id))
 
@@ -829,7 +630,9 @@ class Runtime:
         """
         if self._is_remote:
             self.engine.open()
-        return Worker(self.engine, self.store, self._workflows, wanted, self._tell_of, self._agent_work.can_take)
+        return Worker(
+            self.engine, self.store, self._workflows, wanted, self._listeners.follow_to_end, self._agent_work.can_take
+        )
 
     def fork(
         self, run_id: str, step: str | None = None, *, check: bool = True, wait: bool = True, fork_id: str | None = None
@@ -839,8 +642,8 @@ class Runtime:
         The new run has an id of its own, which its steps' keys, questions and `run.id` carry; `forked_from` and each
         step's `done_by` say where it comes from.
         """
-        fork = fork_off(self.engine, self._workflows, self._find(run_id), step, fork_id)
-        with self._telling(fork.id):
+        fork = fork_off(self.engine, self._workflows, self._reader.find(run_id), step, fork_id)
+        with self._listeners.following(fork.id):
             self._run_waiter.drive(fork.decision, fork.args, fork.id, fork.label or "", wait=wait)
         return self._checked(self.show(fork.id), check=check, wait=wait)
 
@@ -848,15 +651,15 @@ class Runtime:
         self, run_id: str, step: str | None = None, *, check: bool = True, wait: bool = True, fork_id: str | None = None
     ) -> RunReport:
         """`fork` in this task."""
-        fork = await call(lambda: fork_off(self.engine, self._workflows, self._find(run_id), step, fork_id))
-        async with self._atelling(fork.id):
+        fork = await call(lambda: fork_off(self.engine, self._workflows, self._reader.find(run_id), step, fork_id))
+        async with self._listeners.afollowing(fork.id):
             await self._run_waiter.adrive(fork.decision, fork.args, fork.id, fork.label or "", wait=wait)
         return self._checked(await self.ashow(fork.id), check=check, wait=wait)
 
     def start_fork(self, run_id: str, step: str | None = None, *, fork_id: str | None = None) -> str:
         """`fork` without waiting: the new run goes on beside the caller, as after `start`. Returns its id."""
-        fork = fork_off(self.engine, self._workflows, self._find(run_id), step, fork_id)
-        self._tell_of(fork.id)
+        fork = fork_off(self.engine, self._workflows, self._reader.find(run_id), step, fork_id)
+        self._listeners.follow_to_end(fork.id)
         self.engine.start(fork.decision, *fork.args, run_id=fork.id, label=fork.label)
         return fork.id
 
@@ -874,7 +677,7 @@ class Runtime:
         """
         if self._prepare_cancel(run_id, workflow, wait=wait):
             self.engine.cancel(run_id)
-        if wait and not self._find(run_id).state.is_over:
+        if wait and not self._reader.find(run_id).state.is_over:
             self._run_waiter.await_end(run_id, wait=True)
         return self.show(run_id)
 
@@ -882,7 +685,7 @@ class Runtime:
         """`cancel` for a task."""
         if await call(lambda: self._prepare_cancel(run_id, workflow, wait=wait)):
             await self.engine.acancel(run_id)
-        if wait and not (await call(self._find, run_id)).state.is_over:
+        if wait and not (await call(self._reader.find, run_id)).state.is_over:
             await self._run_waiter.aawait_end(run_id, wait=True)
         return await self.ashow(run_id)
 
@@ -891,7 +694,7 @@ class Runtime:
 
         Whoever does not wait asks only: whoever carries the run out undoes it.
         """
-        run = self._find(run_id)
+        run = self._reader.find(run_id)
         if run.state in CAN_RESUME:
             report = self.show(run_id)
             is_incomplete = report.state is RunWord.ROLLBACK_INCOMPLETE
@@ -921,21 +724,9 @@ class Runtime:
         Whoever carries the run out goes on with it; if nobody does, `resume` does. An answer that comes after the
         question's timeout is refused, whether or not anybody has noticed the timeout yet; so is a second answer.
         """
-        place = self._question_of(run_id, step)
+        place = question_of(self.show(run_id), step, self.store.clock)
         answer = {"approved": not deny, "by": by, "note": note}
-        key = f"{approval_signal(place)}:{uuid.uuid4().hex}"
-        try:
-            self.engine.signal(run_id, approval_signal(place), answer, key=key, awaited=True)
-        except TooLateError as late:
-            raise MisuseError(
-                f"{_too_late(run_id, place, late.deadline, self.store.clock())}\n"
-                f"`troth runs resume {quote(run_id)}{self._options}` resumes the run."
-            ) from None
-        except NotAwaitedError:
-            raise MisuseError(
-                f"The run {run_id!r} was not answered: the question of {place!r} was answered a moment before.\n"
-                "Nothing was done. The first answer counts."
-            ) from None
+        answer_question(self.engine, run_id, place, answer, clock=self.store.clock, options=self._options)
         return place
 
     async def aapprove(
@@ -950,25 +741,9 @@ class Runtime:
         """`approve` for a task."""
         return await call(lambda: self.approve(run_id, step, deny=deny, by=by, note=note))
 
-    def _question_of(self, run_id: str, step: str | None) -> str:
-        run = self.show(run_id)
-        asking = [one.place for one in run.steps if one.kind == "approval" and one.state is StepWord.WAITING]
-        if step is None and len(asking) == 1:
-            return asking[0]
-        if step is not None and step in asking:
-            return step
-        late = [one for one in run.steps if one.timed_out and step in (None, one.place)]
-        if late and (step is not None or not asking):
-            why = _too_late(run_id, late[-1].place, late[-1].deadline or 0.0, self.store.clock())
-            raise MisuseError(f"{why} The run is {run.state}.")
-        if not asking:
-            raise MisuseError(f"Run {run_id!r} is {run.state}; there is nothing to approve.")
-        what = f"step {step!r} does not wait for an answer" if step else f"{len(asking)} steps wait for an answer"
-        raise MisuseError(f"Run {run_id!r} was not answered: {what}. Name one of: {', '.join(asking)}.")
-
     def replay(self, run_id: str) -> Replayed:
         """Decide the run anew from its record, performing nothing, and see whether workflow and record agree."""
-        run = self._find(run_id)
+        run = self._reader.find(run_id)
         known = self._workflows.known_for(run)
         return replay(self._workflows.deciding(known, run_id, run.args[1], {}), self.engine.steps(run_id))
 
@@ -985,30 +760,22 @@ class Runtime:
         The engine comes first: an agent that was stopped here, and not by its workflow, has not failed.
         """
         try:
-            self._close_post()
+            self._background.close()
             if self._hypervisor is not None:
                 self._hypervisor.close()
             self.engine.close()
-            self._event_thread.close()
+            self._listeners.close()
         finally:
             self._let_go()
-
-    def _close_post(self) -> None:
-        if self._default is not None:
-            default_stopped(self._default)
-        with self._opening_post:
-            if self._post is not None:
-                self._post.jobs.close()
-                self._post.outbox.close()
 
     async def aclose(self) -> None:
         """`close` for a task."""
         try:
-            await call(self._close_post)
+            await call(self._background.close)
             if self._hypervisor is not None:
                 await call(self._hypervisor.close)
             await self.engine.aclose()
-            await call(self._event_thread.close)
+            await call(self._listeners.close)
         finally:
             await call(self._let_go)
 
@@ -1032,48 +799,6 @@ class Runtime:
 
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
-
-
-class _Source:
-    """The events of an engine's runs, for those who are told of them."""
-
-    def __init__(self, engine: Engine, workflows: WorkflowRegistry) -> None:
-        self._engine = engine
-        self._workflows = workflows
-
-    def history(self, run_id: str, *, after: int) -> Sequence[HistoryEntry]:
-        return self._engine.history(run_id, after=after)
-
-    def reader(self, run_id: str) -> EventReader:
-        run = self._engine.find(run_id)
-        if run is None:
-            raise UnknownRunError(f"There is no run {run_id!r} in this store any more.")
-        return self._workflows.event_reader(run)
-
-    def is_over(self, run_id: str) -> bool:
-        run = self._engine.find(run_id)
-        return run is not None and run.state.is_over
-
-    def listen(self, bell: Notifier, run_id: str) -> AbstractContextManager[Notifier]:
-        return self._engine.listening(bell, run_id)
-
-    def callback_failed(self, run_id: str, name: str, error: BaseException) -> None:
-        self._engine.tell_callback_failed(run_id, name, error)
-
-
-def _too_late(run_id: str, place: str, deadline: float, now: float) -> str:
-    return (
-        f"The run {run_id!r} was not answered: the question of {place!r} could be answered until {at(deadline)}, "
-        f"{span(max(0.0, now - deadline))} ago. Silence until then is a no."
-    )
-
-
-def _word(state: RunWord | str) -> RunWord:
-    try:
-        return RunWord(state)
-    except ValueError:
-        advice = did_you_mean(state, list(RunWord), kind="state")
-        raise MisuseError(f"There is no state {state!r} that a run can be in. {advice}") from None
 
 
 def _options(store: Store) -> str:

@@ -41,7 +41,7 @@ class _Survivors:
         """The oldest that one of them may be in by now."""
 
     def are_left(self) -> bool:
-        return any(_is_unawaited(made) for made in [kept() for kept in self.by_mark.values()] if made is not None)
+        return any(_is_unawaited(alive) for alive in [ref() for ref in self.by_mark.values()] if alive is not None)
 
 
 _survivors: dict[int, _Survivors] = {}
@@ -130,10 +130,10 @@ def end_step(step: CurrentStep) -> tuple[str, ...]:
     if len(_running) == 1:
         _wait_for_collector()
         # `_younger` first: it holds what it looks at, which therefore survives a collection that comes meanwhile.
-        made = bool(_younger(step))
+        young = bool(_younger(step))
         survivors = _survivors.get(id(step))
         older = survivors is not None and survivors.are_left()
-        if made or older:
+        if young or older:
             gc.collect(survivors.generation if survivors is not None and older else 0)
             _wait_for_collector()  # where a collection began in another thread at this moment, ours did nothing
     _running.pop(id(step), None)
@@ -167,9 +167,9 @@ def _collector_works(phase: str, info: dict[str, int]) -> None:
         return
     for key, step in list(_running.items()):
         survivors = _survivors.get(key)
-        if made := _younger(step):
+        if young := _younger(step):
             survivors = _survivors.setdefault(key, _Survivors())
-            survivors.by_mark.update(made)
+            survivors.by_mark.update(young)
         if survivors is not None:
             survivors.generation = max(survivors.generation, min(info["generation"] + 1, _OLDEST))
             _collection = _Collection(threading.get_ident(), step, survivors.by_mark)
@@ -181,27 +181,27 @@ def _younger(step: CurrentStep) -> _Made:
     A generation is a list in the order of birth. Where Python has collected while the step ran, the step is not in this
     one any more, and whatever is in it is younger.
     """
-    made: _Made = {}
+    young: _Made = {}
     objects = gc.get_objects(0)
     for index in range(len(objects) - 1, -1, -1):
         candidate = objects[index]
         if candidate is step:
             break
         if (type(candidate) is CoroutineType or isinstance(candidate, asyncio.Task)) and _is_unawaited(candidate):
-            made[_mark_of(candidate)] = weakref.ref(candidate)
-    return made
+            young[_mark_of(candidate)] = weakref.ref(candidate)
+    return young
 
 
-def _is_unawaited(made: "CoroutineType[Any, Any, Any] | asyncio.Task[Any]") -> bool:
-    if isinstance(made, CoroutineType):
-        return inspect.getcoroutinestate(made) == inspect.CORO_CREATED
-    return not made.done()
+def _is_unawaited(candidate: "CoroutineType[Any, Any, Any] | asyncio.Task[Any]") -> bool:
+    if isinstance(candidate, CoroutineType):
+        return inspect.getcoroutinestate(candidate) == inspect.CORO_CREATED
+    return not candidate.done()
 
 
-def _mark_of(made: "CoroutineType[Any, Any, Any] | asyncio.Task[Any]") -> object:
-    if isinstance(made, CoroutineType):
-        return _mark("coroutine", made.cr_origin or (), made.__qualname__)
-    return _mark("task", (), made.get_name())
+def _mark_of(candidate: "CoroutineType[Any, Any, Any] | asyncio.Task[Any]") -> object:
+    if isinstance(candidate, CoroutineType):
+        return _mark("coroutine", candidate.cr_origin or (), candidate.__qualname__)
+    return _mark("task", (), candidate.get_name())
 
 
 def _mark(kind: str, origin: tuple[Any, ...], name: str) -> object:

@@ -8,7 +8,7 @@ import pytest
 
 from troth.errors import MisuseError
 from troth.runtime import Runtime, Workflow, arun_workflow, run_workflow, step
-from troth.runtime.workflows.execute import run_callbacks
+from troth.runtime.runs import callbacks
 
 FLOW = Workflow("w", step("a", function=lambda: 1), step("b", function=lambda: 2))
 WHOLE = ["run begun", "step begun", "step ended", "step begun", "step ended", "run ended"]
@@ -141,7 +141,7 @@ def test_one_that_raises_harms_nobody(path, heard, caplog, color):
 
 def test_one_that_does_not_return_does_not_hold_the_run(path, monkeypatch, caplog):
     """The run is returned, and the callback is left."""
-    monkeypatch.setattr(run_callbacks, "_GRACE", 0.2)
+    monkeypatch.setattr(callbacks, "_GRACE", 0.2)
     gate = threading.Event()
     with Runtime(path) as runtime:
         assert runtime.run(FLOW, on_event=lambda _event: gate.wait(30)).succeeded

@@ -4,7 +4,7 @@ import threading
 
 from troth.runtime import Runtime, Workflow, step
 from troth.runtime.engine.errors import ResultTimeoutError
-from troth.runtime.workflows.execute.run_and_wait import RunWaiter
+from troth.runtime.runs.run_and_wait import RunWaiter
 from troth.runtime.workflows.record.report import RunWord
 
 PATIENCE = 30  # seconds after which what should be at once is given up as hanging
