@@ -83,7 +83,7 @@ class RunReader:
             return tell_damaged(run, damage)
 
     def _newest_records(self, state_word: RunWord | None, limit: int) -> Iterator[RunRecord]:
-        """Every run of a workflow that may be in the state `state_word`, the newest first, a page at a time."""
+        """Every run of a workflow that may be in the given state, the newest first, a page at a time."""
         before: tuple[float, str] | None = None
         word = None if state_word is RunWord.DAMAGED else state_word
         family = None if word is None else FAMILY
