@@ -62,7 +62,7 @@ def test_troth_toml_stands_before_pyproject(tmp_path):
         ),
         pytest.param("pyproject.toml", "[tool.troth]\nzzz = 1\n", 2, "The settings are", id="nothing near"),
         pytest.param(
-            "troth.toml", "[tool.troth]\nselect = []\n", 1, "without the `[tool.troth]`", id="a table too many"
+            "troth.toml", "[tool.troth]\nselect = []\n", 1, "Remove `[tool.troth]`", id="a table too many"
         ),
         pytest.param("troth.toml", "\n\nconfidnce = 'certain'\n", 3, "'confidence'", id="troth.toml"),
         pytest.param("pyproject.toml", "[tool.troth.per-file-ignore]\n", 1, "'per-file-ignores'", id="a table"),

@@ -223,10 +223,8 @@ def _either(own: object, wider: object) -> object:
 def _nearest(key: str, file: str) -> str:
     from difflib import get_close_matches
 
-    if key == "tool" and file == "troth.toml":
-        return (
-            "In `troth.toml` the settings stand by themselves, without the `[tool.troth]` that `pyproject.toml` needs."
-        )
+    if key == "tool":
+        return f"Remove `[tool.troth]`: only `pyproject.toml` needs it. In `{file}` the settings stand by themselves."
     near = get_close_matches(key.replace("_", "-"), KEYS, n=1, cutoff=0.75)
     listing = f"The settings are: {', '.join(KEYS)}."
     return f"Did you mean {near[0]!r}? {listing}" if near else listing

@@ -34,6 +34,17 @@ def test_all_rules_are_listed(project):
     assert marked == ["TR301", "TR305", "TR606", "TR901", "TR902", "TR903"]
 
 
+@pytest.mark.parametrize("family", ["TR9", "tr9", "T9", "migrate", "migration"])
+def test_a_family_is_listed(family, project):
+    """By the word that `--select` takes, or by its own."""
+    done = project.troth("explain", family)
+    assert done.code == 0
+    assert [line.split()[0] for line in done.out.splitlines() if line.startswith("  ")] == ["TR901", "TR902", "TR903"]
+    assert "`troth explain TR901` explains one of them." in done.out
+    listed = json.loads(project.troth("explain", family, "--output-format", "json").out)
+    assert [rule["code"] for rule in listed["rules"]] == ["TR901", "TR902", "TR903"]
+
+
 def test_a_rule_says_that_it_is_off_by_default(project):
     """And how it is switched on."""
     told = "Off by default: `--extend-select needless-async` switches it on."

@@ -29,7 +29,10 @@ _WHAT_HAPPENED = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `troth explain`."""
     parser.add_argument(
-        "rule", nargs="?", metavar="RULE", help="a code such as TR101, or a name; without it, all are listed"
+        "rule",
+        nargs="?",
+        metavar="RULE",
+        help="a code such as TR101, or a name; a family such as TR1 or migrate is listed, and without it all are",
     )
     parser.add_argument(
         "--output-format", choices=("text", "json"), default="text", metavar="FORMAT", help="text (the default) or json"
@@ -47,8 +50,9 @@ def run(args: argparse.Namespace) -> int:
     from troth.analysis.report.rulebook import rule_pages
 
     pages = rule_pages()
-    if args.rule is None:
-        say([_as_json(pages, pages)] if args.output_format == "json" else _list(pages))
+    family = list(pages) if args.rule is None else _family(pages, args.rule)
+    if family:
+        say([_as_json(pages, family)] if args.output_format == "json" else _list(pages, family))
         return Exit.CLEAN
     rule = current(args.rule.upper())
     if rule != args.rule.upper():
@@ -74,16 +78,27 @@ def _as_json(pages: "Rulebook", codes: "Iterable[str]") -> str:
     return render_rules(pages, codes)
 
 
-def _list(pages: "Rulebook") -> "Iterator[str]":
-    width = max(len(page.name) for page in pages.values())
+def _family(pages: "Rulebook", word: str) -> list[str]:
+    """The codes of the rules of a family, that is named as `--select` names it or as the list does; else none."""
+    from troth.analysis.old_codes import current
+    from troth.analysis.selection import meant
+
+    name = word.lower().replace("-", " ")
+    prefix = current(word.upper()) if meant(word.lower()) == word.lower() else meant(word.lower())
+    return [code for code, page in pages.items() if page.family == name or (code != prefix and code.startswith(prefix))]
+
+
+def _list(pages: "Rulebook", codes: "Iterable[str]") -> "Iterator[str]":
+    listed = [pages[code] for code in codes]
+    width = max(len(page.name) for page in listed)
     family = None
-    for page in pages.values():
+    for page in listed:
         if page.family != family:
             family = page.family
             yield f"{family}:"
         off = "  (off by default)" if page.code in pages.on_request else ""
         yield f"  {page.code}  {page.name:<{width}}  {page.title}{off}"
-    yield "\n`troth explain TR101` explains one of them."
+    yield f"\n`troth explain {listed[0].code if len(listed) < len(pages) else 'TR101'}` explains one of them."
 
 
 def _tell(page: "RulePage", *, is_off: bool) -> "Iterator[str]":
