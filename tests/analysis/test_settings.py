@@ -61,9 +61,7 @@ def test_troth_toml_stands_before_pyproject(tmp_path):
             "pyproject.toml", '[project]\nname="x"\n[tool.troth]\nselct = ["TR1"]\n', 4, "'select'", id="near"
         ),
         pytest.param("pyproject.toml", "[tool.troth]\nzzz = 1\n", 2, "The settings are", id="nothing near"),
-        pytest.param(
-            "troth.toml", "[tool.troth]\nselect = []\n", 1, "Remove `[tool.troth]`", id="a table too many"
-        ),
+        pytest.param("troth.toml", "[tool.troth]\nselect = []\n", 1, "Remove `[tool.troth]`", id="a table too many"),
         pytest.param("troth.toml", "\n\nconfidnce = 'certain'\n", 3, "'confidence'", id="troth.toml"),
         pytest.param("pyproject.toml", "[tool.troth.per-file-ignore]\n", 1, "'per-file-ignores'", id="a table"),
         pytest.param("pyproject.toml", "[tool]\ntroth.selekt = []\n", 2, "'select'", id="a dotted key"),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from troth.analysis.findings import Reason
 from troth.analysis.semantics.evidence.common_method_names import GENERIC
+from troth.analysis.semantics.evidence.folders import folder_of, is_far_from
 from troth.analysis.semantics.evidence.words import pattern, threshold, words
 from troth.analysis.semantics.resolve import library
 from troth.analysis.semantics.resolve.color_checks import speaks_of_color
@@ -65,6 +66,7 @@ class _Named:
         self.aside: Counter[str] = Counter()  # of these, the ones in plain functions
         self.places: dict[str, tuple[str, int]] = {}
         self.packages: dict[str, set[str]] = {}  # what the files that await it import
+        self.folders: dict[str, set[str]] = {}  # where they are
 
     def of(self, key: str) -> _Count:
         return _Count(self.awaited[key], self.bare[key])
@@ -290,13 +292,16 @@ class Siblings:
                 fewest = _FEWEST_ANYWHERE  # nobody ever calls a method of that name without
         if _ASYNC_CLASS.search(external) and text.partition(".")[2] and external.endswith(name):
             fewest = 1  # the class is called async, and somebody awaits this method of it
-            if _RESOURCE.search(external) and _VERB.match(name):
+            is_one_of_many = name in GENERIC and not _is_imported_there(external, counts.packages.get(_ANY))
+            if _RESOURCE.search(external) and _VERB.match(name) and not is_one_of_many:
                 place = self._all_of(name).places[_ANY]  # `client.users.create`: somebody awaits a `create`
                 return Witness(Reason(f"`{external}` belongs to a class that is called async", *place), False)
         if is_of_async_module(external) and counts.of(_ANY).mostly(_FEWEST_OF_NAME, _FEW):
             place = counts.places[_ANY]
             return Witness(Reason(f"`{external}` comes from a module that is called async", *place), False)
         if not count.mostly(fewest, _FEW) or not _is_imported_there(external, counts.packages.get(key)):
+            return None
+        if is_far_from(self._program, function.module.path, counts.folders.get(key, ())):
             return None
         place = self._counts.awaited_places[key]
         if _is_local(text, function):
@@ -333,6 +338,8 @@ class Siblings:
         ):
             return None  # they await the project's own; this may be the namesake of a library
         if not _is_imported_there(external, counts.packages.get(_ANY)):
+            return None
+        if is_far_from(self._program, function.module.path, counts.folders.get(_ANY, ())):
             return None
         place = counts.places[_ANY]
         return Witness(_told(f"….{name}", counts.awaited[_ANY], "in this project", place), False)
@@ -385,6 +392,7 @@ class Siblings:
                         counts.awaited[key] += 1
                         counts.places.setdefault(key, place)
                         counts.packages.setdefault(key, set()).update(function.module.packages)
+                        counts.folders.setdefault(key, set()).add(folder_of(function.module.path))
                 for callee in _ending(function.facts.calls, name):
                     for key in self._keys(callee, function):
                         counts.bare[key] += 1

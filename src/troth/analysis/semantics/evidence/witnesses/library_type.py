@@ -32,6 +32,7 @@ _FIRM = threshold("library_type", "firm")
 _SHARE = threshold("library_type", "share")
 _DENSE = threshold("library_type", "dense")
 _TELLING = threshold("library_type", "telling")
+_PLAIN_SITES = threshold("library_type", "plain_sites")
 _SETTING_UP = pattern("setting_up")
 
 CASES = [
@@ -57,10 +58,14 @@ CASES = [
 
 
 class _Company(NamedTuple):
-    """The methods of a class that are awaited, those that are called without, and where the first is awaited."""
+    """The methods of a class that are awaited, those that async functions call without, and how many of all do.
+
+    `place` is where the first is awaited.
+    """
 
     awaited: set[str]
     bare: set[str]
+    plain_sites: dict[str, int]
     place: tuple[str, int]
 
 
@@ -102,15 +107,26 @@ def _by_class(question: Question, external: str, name: str) -> Testimony | None:
     answers: MutableMapping[tuple[str, str], _Company] = program.answers_to("company of library types")
     company = answers.get((owner, word))
     if company is None:
-        answers[owner, word] = _Company(set(), set(), ("", 0))  # while it is being found out
+        answers[owner, word] = _Company(set(), set(), {}, ("", 0))  # while it is being found out
         company = answers[owner, word] = _company_of(program, owner, word)
     if len(company.awaited) < _DENSE or len(company.bare - company.awaited - {name}) * _DENSE > len(company.awaited):
+        return None
+    if name not in company.awaited and _is_meant_plainly(name, company):
         return None
     text = owner.removesuffix("()").rpartition(".")[2]
     return Testimony(
         Reason(f"{len(company.awaited)} other methods of {with_article(text)} are awaited", *company.place),
         by_sites=True,
     )
+
+
+def _is_meant_plainly(name: str, company: _Company) -> bool:
+    """Whether several functions call the method without awaiting, or others of its kind: `get_power` and `get_mute`."""
+    if company.plain_sites.get(name, 0) >= _PLAIN_SITES:
+        return True
+    kind = f"{name.partition('_')[0]}_"
+    beside = any(other.startswith(kind) for other in company.plain_sites if other != name)
+    return beside and not any(other.startswith(kind) for other in company.awaited)
 
 
 def _company_of(program: Inference, owner: str, word: str) -> _Company:
@@ -123,7 +139,8 @@ def _company_of(program: Inference, owner: str, word: str) -> _Company:
         for function in map(program.module(path).function, range(len(program.module(path).facts.functions)))
     )
     named = program.index.functions_calling_on(word) if word else ()
-    functions = [function for function in dict.fromkeys((*near, *named)) if function.is_async]
+    everybody = list(dict.fromkeys((*near, *named)))
+    functions = [function for function in everybody if function.is_async]
     awaited: set[str] = set()
     place = ("", 0)
     for function in functions:
@@ -132,11 +149,16 @@ def _company_of(program: Inference, owner: str, word: str) -> _Company:
             place = (function.module.path, function.facts.at[0])
         awaited |= methods
     if len(awaited) < _DENSE:
-        return _Company(set(), set(), place)
+        return _Company(set(), set(), {}, place)
     bare: set[str] = set()
-    for function in functions:
-        bare |= _methods_of(program, function, function.facts.calls, owner)
-    return _Company(awaited, bare, place)
+    plain_sites: dict[str, int] = {}
+    for function in everybody:
+        methods = _methods_of(program, function, function.facts.calls, owner)
+        if function.is_async:
+            bare |= methods
+        for method in methods - awaited:
+            plain_sites[method] = plain_sites.get(method, 0) + 1
+    return _Company(awaited, bare, plain_sites, place)
 
 
 def _methods_of(program: Inference, function: Function, callees: tuple[str, ...], owner: str) -> set[str]:
