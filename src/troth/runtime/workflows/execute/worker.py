@@ -13,7 +13,7 @@ from typing import Literal
 from troth.errors import InternalError, MisuseError, RunError
 from troth.runtime.engine.errors import EngineClosedError, ResultTimeoutError, RunCancelledError, RunFailedError
 from troth.runtime.engine.port import Engine
-from troth.runtime.store import RunRecord, RunState, StepState, Store, StoreError
+from troth.runtime.store import RunRecord, RunState, StepState, Store
 from troth.runtime.workflows.registry import FAMILY, WorkflowRegistry, is_workflow
 
 __all__ = ["Worker", "WorkerNews"]
@@ -52,12 +52,19 @@ class Worker:
         self._workflows = workflows
         self._taken_up: set[str] = set()
         self._refused: dict[str, tuple[float, float]] = {}  # until when, and how long the next time
+        self._untold: list[WorkerNews] = []
 
     def look(self, *, take: bool = True) -> list[WorkerNews]:
-        """Take up what nobody carries out, unless `take` is false, and tell what has happened since the last look."""
-        news = list(self._ended())
+        """Take up what nobody carries out, unless `take` is false, and tell what has happened since the last look.
+
+        `StoreError` where the store cannot be read. What has happened until then is told by the next look.
+        """
+        for entry in self._ended():
+            self._untold.append(entry)
         if take:
-            news.extend(self._take_up())
+            for entry in self._take_up():
+                self._untold.append(entry)
+        news, self._untold = self._untold, []
         return news
 
     @property
@@ -85,7 +92,7 @@ class Worker:
                 self._engine.start(run.decision, *run.args, run_id=run_id, label=run.label)
             except EngineClosedError:
                 return
-            except (MisuseError, StoreError) as refused:
+            except (MisuseError, RunError) as refused:  # the server of the engine may be away, or the store
                 yield self._refuse(run_id, refused)
             else:
                 self._taken_up.add(run_id)
