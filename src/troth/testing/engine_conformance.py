@@ -416,7 +416,7 @@ def runs_and_steps_are_listed(ground: EngineGround, path: str) -> None:
 
 @_check("context")
 def a_sync_call_inside_a_running_loop_works(ground: EngineGround, path: str) -> None:
-    """It blocks that loop, which is what a sync call does, and what is warned of; it does not fail, and does not hang."""
+    """It blocks that loop, as a sync call does, and a warning may say so; it does not fail, and does not hang."""
 
     async def main(engine: Engine) -> object:
         await asyncio.sleep(0)
