@@ -136,6 +136,7 @@ class WorkflowRegistry:
         self._accepted: dict[str, tuple[RegisteredWorkflow, Mapping[str, str]]] = {}
         self._by_identity: dict[int, tuple[str, RegisteredWorkflow]] = {}
         self._registered: set[str] = set()
+        self._from_record: dict[str, RegisteredWorkflow] = {}
         self._lock = threading.Lock()
 
     def take(self, source: Runnable) -> tuple[str, RegisteredWorkflow, bool]:
@@ -198,7 +199,7 @@ class WorkflowRegistry:
 
     def _decision(self, name: str) -> Callable[[str, dict[str, object], str], Generator[Command, Any, object]]:
         def decision(run_id: str, inputs: dict[str, object], source: str) -> Generator[Command, Any, object]:  # noqa: ARG001
-            workflow, codes = self._accepted.get(run_id) or (self._workflows[name], {})
+            workflow, codes = self._accepted.get(run_id) or (self._workflows.get(name) or self._from_record[name], {})
             return (yield from self.deciding(workflow, run_id, inputs, codes))
 
         return decision
@@ -364,6 +365,8 @@ class WorkflowRegistry:
             )
         self._accepted[run.id] = (workflow, changes.codes)
         with self._lock:
+            if workflow.name == run.decision:  # an engine that polls for it may be given any of its runs
+                self._from_record[run.decision] = workflow
             if run.decision not in self._registered:
                 self._register(run.decision)
 
