@@ -631,7 +631,9 @@ class Runtime:
         if self._is_remote:
             self.engine.open()
         return Worker(
-            self.engine, self.store, self._workflows, wanted, self._listeners.follow_to_end, self._agent_work.can_take
+            *(self.engine, self.store, self._workflows, wanted),
+            *(self._listeners.follow_to_end, self._agent_work.can_take),
+            is_remote=self._is_remote,
         )
 
     def fork(

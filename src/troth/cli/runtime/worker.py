@@ -6,6 +6,7 @@ import signal
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["COMMAND"]
 
 _LOOK_EVERY = 0.25  # seconds
+_LOOK_AGAIN = 1.0  # seconds, while the store is away
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -80,23 +82,55 @@ def _stopping() -> Iterator[_Stop]:
 
 
 def _work(runtime: "Runtime", args: argparse.Namespace, stop: _Stop) -> None:
+    from troth.runtime.store import DamagedStoreError, StoreError
+
     worker = runtime.worker()
     if not args.json and not args.once:
         sys.stderr.write(f"Carrying on runs of {runtime.store.name!r}. Ctrl-C ends the worker.\n")
-    is_first = True
+    untold: deque[WorkerNews] = deque()
+    is_first, is_away = True, False
     busy_at = time.monotonic()
     while not stop.event.is_set():
-        news = worker.look(take=is_first or not args.once)
-        is_first = False
-        for entry in news:
-            _tell(runtime, entry, args)
-        is_idle = (args.once or args.idle is not None) and worker.is_idle
+        try:
+            news = worker.look(take=is_first or not args.once)
+            is_first = False
+            untold.extend(news)
+            while untold:
+                _tell(runtime, untold[0], args)
+                untold.popleft()
+            is_idle = (args.once or args.idle is not None) and worker.is_idle
+        except StoreError as away:
+            if args.once or not runtime.store.is_shared or isinstance(away, DamagedStoreError):
+                raise
+            if not is_away:
+                _tell_away(away, args)
+            is_away = True
+            stop.event.wait(_LOOK_AGAIN)
+            continue
+        if is_away:
+            _tell_back(args)
+        is_away = False
         now = time.monotonic()
         if news or not is_idle:
             busy_at = now
         if is_idle and (args.once or now - busy_at >= args.idle):
             return
         stop.event.wait(_LOOK_EVERY)
+
+
+def _tell_away(away: Exception, args: argparse.Namespace) -> None:
+    """Say once that the database cannot be asked. It may be away for hours; the worker needs no restart."""
+    if args.json:
+        say_json({"run": None, "what": "away", "state": None, "why": str(away)}, indent=None)
+    else:
+        warn(f"! The worker cannot look for runs, and tries again until it can:\n{away}")
+
+
+def _tell_back(args: argparse.Namespace) -> None:
+    if args.json:
+        say_json({"run": None, "what": "back", "state": None, "why": ""}, indent=None)
+    else:
+        warn("The worker looks for runs again.")
 
 
 def _ending(runtime: "Runtime", run_id: str) -> "RunWord | None":

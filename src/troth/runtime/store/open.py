@@ -8,6 +8,7 @@
 
 import importlib.util
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +24,7 @@ __all__ = ["VARIABLE", "check_postgres", "is_address", "is_store", "open_store"]
 
 VARIABLE = "TROTH_STORE"
 _SCHEMES = ("postgresql://", "postgres://")
+_CONNECTION_STRING = re.compile(r"(postgres(ql)?:(?!//)|\w+=\S* (.* )?(host|dbname|user|password)=|password=)")
 
 
 def is_address(store: object) -> bool:
@@ -50,6 +52,11 @@ def open_store(
     if isinstance(store, str) and is_address(store):
         return _open_postgres(store, read_only=read_only, clock=clock)
     check_path("store", store)
+    if _CONNECTION_STRING.match(str(store)):
+        raise MisuseError(
+            "That is a connection string, not an address. It is not repeated here, because it may hold a password. "
+            "Nothing was opened.\nName a database as `postgresql://user@host/database`, or a file by its path."
+        )
     if "://" in str(store):
         raise MisuseError(
             f"There is no store of the kind {str(store).partition('://')[0]!r}. Nothing was opened.\n"

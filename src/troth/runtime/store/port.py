@@ -391,6 +391,10 @@ class Store(Protocol):
         For `patience`, see `orphans`.
         """
 
+    def open_decisions(self, prefix: str) -> Sequence[str]:
+        """The names of decisions that begin so and have runs that are not over."""
+        ...
+
     def cancelling(self) -> Sequence[str]:
         """Runs that are to be cancelled and are not over."""
         ...

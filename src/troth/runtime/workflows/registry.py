@@ -34,6 +34,7 @@ from troth.runtime.workflows.link.code_changes import ChangedWorkflowError, chan
 from troth.runtime.workflows.link.from_saga import spec_of
 from troth.runtime.workflows.link.linker import LinkedWorkflow, Registry
 from troth.runtime.workflows.link.load import load_recorded, load_workflow, spec_of_document
+from troth.runtime.workflows.link.recorded_saga import KEY, dump_saga, load_saga, spec_of_record
 from troth.runtime.workflows.record.build_report import build_report, unattended, word_for
 from troth.runtime.workflows.record.lineage import doer, origins_of
 from troth.runtime.workflows.record.report import RunReport
@@ -74,10 +75,15 @@ class CannotGoOnHereError(InvalidWorkflowError):
 
 @dataclass(frozen=True, slots=True)
 class RegisteredWorkflow:
-    """A workflow with the name its runs carry. `saga` is set where it stands for one."""
+    """A workflow with the name its runs carry. `saga` is set where it stands for one.
+
+    A saga that was read from the record keeps the name that it was recorded by: its functions may be called otherwise
+    here, as those of the main module are.
+    """
 
     linked: LinkedWorkflow
     saga: Saga | None = None
+    recorded_name: str = ""
 
     @property
     def spec(self) -> WorkflowSpec:
@@ -87,7 +93,7 @@ class RegisteredWorkflow:
     @property
     def name(self) -> str:
         """The name its runs carry in the store."""
-        return f"{FAMILY}{self.spec.name}@{digest_of(self.spec)}"
+        return self.recorded_name or f"{FAMILY}{self.spec.name}@{digest_of(self.spec)}"
 
 
 def budget_stream(run_id: str) -> str:
@@ -130,6 +136,7 @@ class WorkflowRegistry:
         self._accepted: dict[str, tuple[RegisteredWorkflow, Mapping[str, str]]] = {}
         self._by_identity: dict[int, tuple[str, RegisteredWorkflow]] = {}
         self._registered: set[str] = set()
+        self._from_record: dict[str, RegisteredWorkflow] = {}
         self._lock = threading.Lock()
 
     def take(self, source: Runnable) -> tuple[str, RegisteredWorkflow, bool]:
@@ -148,7 +155,7 @@ class WorkflowRegistry:
             if name not in self._registered:
                 self._register(name)
             if before is None:
-                self._keep(name, workflow.spec)
+                self._keep(name, workflow)
             if before is not None:  # one of each: a service that runs a file a million times reads it a million times
                 self._by_identity.pop(id(before.linked), None)
             self._by_identity[id(workflow.linked)] = name, workflow
@@ -158,17 +165,30 @@ class WorkflowRegistry:
         self._engine.register(self._decision(name), name)
         self._registered.add(name)
 
-    def _keep(self, name: str, spec: WorkflowSpec) -> None:
-        """Keep the document before the first run, in the stream that has the workflow's name."""
+    def _keep(self, name: str, workflow: RegisteredWorkflow) -> None:
+        """Keep the document before the first run, in the stream that has the workflow's name.
+
+        What another process needs to carry on a saga follows, where the document was written without it.
+        """
         store = self._store
-        if not store.last_event(name):
-            document = dump_workflow(spec)
+        last = store.last_event(name)
+        if last and (workflow.saga is None or KEY in self._last_document(name)):
+            return
+        document = dump_workflow(workflow.spec)
+        if workflow.saga is not None:
+            document[KEY] = dump_saga(workflow.saga)
 
-            def keep_once(tx: Transaction) -> None:
-                if not tx.last_event(name):
-                    tx.append_event(name, "document", document, store.clock())
+        def keep_once(tx: Transaction) -> None:
+            if tx.last_event(name) == last:
+                tx.append_event(name, "document", document, store.clock())
 
-            store.commit(RUN_START, keep_once)
+        store.commit(RUN_START, keep_once)
+
+    def _last_document(self, name: str) -> Mapping[str, Any]:
+        """What was written last of the workflow that has this name; nothing where that cannot be read."""
+        events = self._store.events(name)
+        document = events[-1].payload if events else None
+        return document if isinstance(document, dict) else {}
 
     def _read(self, source: Runnable) -> RegisteredWorkflow:
         if isinstance(source, LinkedWorkflow):
@@ -179,7 +199,7 @@ class WorkflowRegistry:
 
     def _decision(self, name: str) -> Callable[[str, dict[str, object], str], Generator[Command, Any, object]]:
         def decision(run_id: str, inputs: dict[str, object], source: str) -> Generator[Command, Any, object]:  # noqa: ARG001
-            workflow, codes = self._accepted.get(run_id) or (self._workflows[name], {})
+            workflow, codes = self._accepted.get(run_id) or (self._workflows.get(name) or self._from_record[name], {})
             return (yield from self.deciding(workflow, run_id, inputs, codes))
 
         return decision
@@ -281,7 +301,9 @@ class WorkflowRegistry:
         if run.decision not in self._specs:
             document = self._document(run)
             try:
-                self._specs[run.decision] = spec_of_document(document)
+                is_saga = KEY in document
+                spec = spec_of_record(document[KEY]) if is_saga else spec_of_document(document)
+                self._specs[run.decision] = spec
             except InvalidWorkflowError as wrong:
                 raise DamagedStoreError(f"the workflow of run {run.id!r}", f"it is no workflow ({wrong})") from wrong
         return self._specs[run.decision]
@@ -290,12 +312,12 @@ class WorkflowRegistry:
         """Whether the workflow of a run, or one in it, goes on without what failed."""
         return any(spec.on_error == "continue" for spec in _with_inner(self.spec_of(run)))
 
-    def _document(self, run: RunRecord) -> object:
-        events = self._store.events(run.decision, limit=1)
-        if not events:
+    def _document(self, run: RunRecord) -> Mapping[str, Any]:
+        document = self._last_document(run.decision)
+        if not document and not self._store.last_event(run.decision):
             raise DamagedStoreError(f"the workflow of run {run.id!r}", f"{run.decision!r} is not in the store")
-        match events[0].payload:
-            case {"name": str(), "steps": list()} as document:
+        match document:
+            case {"name": str(), "steps": list()}:
                 return document
         raise DamagedStoreError(f"the workflow of run {run.id!r}", "it is no workflow")
 
@@ -343,6 +365,8 @@ class WorkflowRegistry:
             )
         self._accepted[run.id] = (workflow, changes.codes)
         with self._lock:
+            if workflow.name == run.decision:  # an engine that polls for it may be given any of its runs
+                self._from_record[run.decision] = workflow
             if run.decision not in self._registered:
                 self._register(run.decision)
 
@@ -366,7 +390,11 @@ class WorkflowRegistry:
         if workflow is not None:
             return workflow
         folder = Path(file).parent if file else Path.cwd()
+        document = self._document(run)
         try:
-            return RegisteredWorkflow(replace(load_recorded(self._document(run), self._registry, folder), source=file))
+            if KEY in document:
+                saga = load_saga(document[KEY], self._registry, folder)
+                return RegisteredWorkflow(LinkedWorkflow(self.spec_of(run), {}), saga, run.decision)
+            return RegisteredWorkflow(replace(load_recorded(document, self._registry, folder), source=file))
         except InvalidWorkflowError as invalid:
             raise CannotGoOnHereError(run.id, invalid) from None

@@ -89,6 +89,7 @@ def a_dead_process_leaves_its_run_to_others(ground: StoreGround) -> None:
         assert run.state is RunState.INTERRUPTED
         assert store.unheld("d") == ["r"]
         assert store.unheld("e") == []
+        assert (store.open_decisions("d"), store.open_decisions("e")) == (["d"], [])
         assert store.commit(POINT, claimed(store, me, "mine")) is None
         assert store.orphans(["d"]) == []
 

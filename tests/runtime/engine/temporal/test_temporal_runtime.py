@@ -142,6 +142,68 @@ def test_a_worker_command_carries_out(folder):
             worker.wait(PATIENCE)
 
 
+ELSEWHERE = """
+import os, sys, time
+from troth.runtime import Runtime, Saga
+
+def charge(order):
+    return "charged"
+
+def refund(order):
+    with open("refunded", "a") as file:
+        file.write(order + chr(10))
+
+def wait():
+    while not os.path.exists("go"):
+        time.sleep(0.05)
+    raise ValueError("no parcel")
+
+saga = (
+    Saga("an order")
+    .step("charge it", do=charge, undo=refund, arguments={"order": "S1"})
+    .step("ship it", do=wait, undo=None)
+)
+
+if __name__ == "__main__":
+    import elsewhere
+
+    runtime = Runtime(os.environ["TROTH_STORE"], engine=os.environ["TROTH_ENGINE"])
+    runtime.start("order.yaml", {"order": "W2"}, run_id="w2")
+    runtime.start("order.yaml", {"order": "W3"}, run_id="w3")
+    runtime.start(elsewhere.saga, run_id="s1")
+    while runtime.show("w3").state.value != "waiting" or not runtime.show("s1").done:
+        time.sleep(0.05)
+    print("begun", flush=True)
+    time.sleep(600)
+"""
+
+
+def test_a_worker_comes_to_know_what_was_begun_elsewhere(folder):
+    """It lives already, and knows neither the workflow nor the saga; the process that began them is killed."""
+    (folder / "elsewhere.py").write_text(ELSEWHERE)
+    started = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
+    command = [sys.executable, "-m", "troth", "worker", "--json"]
+    with (
+        subprocess.Popen(command, **started) as worker,
+        subprocess.Popen([sys.executable, "elsewhere.py"], **started) as begins,
+    ):
+        try:
+            assert begins.stdout.readline() == "begun\n"
+            begins.kill()
+            (folder / "go").touch()
+            for run_id in ("w2", "w3"):
+                code, text = troth("runs", "approve", run_id)
+                assert code == 0, text
+            with Runtime(os.environ["TROTH_STORE"], recover=False) as only_looks:
+                for run_id, state in (("w2", "completed"), ("w3", "completed"), ("s1", "rolled back")):
+                    until(lambda: only_looks.show(run_id).state.value == state, f"the worker has done {run_id}")
+            assert (folder / "refunded").read_text() == "S1\n"
+        finally:
+            begins.kill()
+            worker.terminate()
+            worker.wait(PATIENCE)
+
+
 @pytest.mark.parametrize(
     ("address", "why"),
     [

@@ -269,6 +269,33 @@ def test_other_kinds_of_address():
         open_store("mysql://x/y")
 
 
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://app:p@5ecret@127.0.0.1:1/app",
+        "postgresql://app:p@5ecret:w@127.0.0.1:1/app",
+        "postgresql://app:p/5ecret@127.0.0.1:1/app",
+        "postgresql:app:5ecret@127.0.0.1/app",
+        "host=127.0.0.1 password=5ecret dbname=app",
+        "password=5ecret host=127.0.0.1",
+    ],
+)
+def test_a_password_that_is_not_written_as_an_address_wants_it(address, tmp_path, monkeypatch):
+    """libpq would take a part of it for a host or a database, and name it in its error; a file would be called so."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(MisuseError, match="may hold a password") as refused:
+        open_store(address)
+    assert "5ecret" not in str(refused.value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_two_servers_in_one_folder_have_two_names():
+    """What is shown leads to the server that was meant, and what lies on this machine beside a store is its own."""
+    first, second = (parse(f"postgresql://app@%2Frun%2Fpostgresql:{port}/app").shown for port in (5432, 5433))
+    assert first != second
+    assert parse(second).shown == second
+
+
 CHARGED = []
 
 

@@ -65,6 +65,8 @@ def parse(url: str) -> Address:
         else:
             theirs.append((name, value))
     try:
+        if _is_ambiguous(base):
+            raise ProgrammingError  # libpq would read a part of the password as a host or a database, and name it
         parts = conninfo_to_dict(f"{base}?{urlencode(theirs, quote_via=quote)}" if theirs else base)
     except ProgrammingError:
         raise MisuseError(
@@ -90,6 +92,12 @@ def parse(url: str) -> Address:
     return Address(make_conninfo("", **parts), schema, heartbeat, lifetime, machine_lifetime, shown)
 
 
+def _is_ambiguous(base: str) -> bool:
+    """Whether a password may hold an `@` or a `/` that is not written as `%40` or `%2F`."""
+    credentials, at, rest = base.partition("://")[2].partition("@")
+    return bool(at) and ("@" in rest.lstrip("@") or "/" in credentials)
+
+
 def _seconds(name: str, ours: dict[str, str], usual: float) -> float:
     try:
         value = float(ours.get(name, usual))
@@ -103,6 +111,6 @@ def _seconds(name: str, ours: dict[str, str], usual: float) -> float:
 def _shown(parts: dict[str, str | int | None], schema: str) -> str:
     user = f"{quote(str(parts['user']))}@" if parts.get("user") else ""
     host = str(parts.get("host") or parts.get("hostaddr") or "")
-    port = f":{parts['port']}" if parts.get("port") and not host.startswith("/") else ""
+    port = f":{parts['port']}" if parts.get("port") else ""
     where = quote(host, safe=":,") if host.startswith("/") else host
     return f"postgresql://{user}{where}{port}/{quote(str(parts.get('dbname') or ''))}?schema={schema}"

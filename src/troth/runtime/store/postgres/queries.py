@@ -26,6 +26,7 @@ __all__ = [
     "last_entry",
     "last_event",
     "living_owners",
+    "open_decisions",
     "orphans",
     "recent_streams",
     "recorded",
@@ -182,6 +183,11 @@ def orphans(connection: Connection, decisions: Iterable[str], living: list[str])
 def unheld(connection: Connection, prefix: str, living: list[str]) -> list[str]:
     """The ids of runs that are not over and that none of the `living` holds, of decisions that begin so; by age."""
     return [row[0] for row in _rows(connection, statements.UNHELD, (living, len(prefix), prefix))]
+
+
+def open_decisions(connection: Connection, prefix: str) -> list[str]:
+    """The decisions that begin so and have runs that are not over."""
+    return [row[0] for row in _rows(connection, statements.OPEN_DECISIONS, (len(prefix), prefix))]
 
 
 def cancelling(connection: Connection) -> list[str]:

@@ -4,6 +4,7 @@ A question is only asked, so it can be asked again: over a connection that is lo
 it is, for as long as a commit would wait.
 """
 
+import logging
 import random
 import time
 from collections.abc import Callable
@@ -23,6 +24,21 @@ __all__ = ["PostgresReaders"]
 T = TypeVar("T")
 Connection = psycopg.Connection[Any]
 _MOST = 8  # connections that read at the same time
+_LENT_WITHIN = 3.0  # seconds to wait for a connection, before the question is put once more
+_RECONNECT = 2.0
+"""Seconds after which the pool gives up to connect, and begins anew for the next question. By itself it would wait
+longer after each failure, and so notice a database that is back as long after its return as it was away."""
+_NAME = "troth-readers"
+
+
+class _NotOurs(logging.Filter):
+    """Leaves out what the pool says of each failure to connect. Who asks is told once, with what to do."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return not (isinstance(record.args, tuple) and _NAME in record.args)
+
+
+logging.getLogger("psycopg.pool").addFilter(_NotOurs())
 
 
 class PostgresReaders:
@@ -42,11 +58,12 @@ class PostgresReaders:
             kwargs=parameters(self._address),
             min_size=0,
             max_size=_MOST,
-            timeout=5.0,
+            timeout=_LENT_WITHIN,
+            reconnect_timeout=_RECONNECT,
             max_idle=60.0,
             num_workers=1,
             open=False,
-            name="troth-readers",
+            name=_NAME,
         )
 
     def after_fork(self) -> None:

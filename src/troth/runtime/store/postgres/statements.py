@@ -118,6 +118,10 @@ _UNHELD = (
 )
 ORPHANS = f"SELECT r.id, r.decision {_UNHELD} AND r.decision = ANY(%s) ORDER BY r.created_at, r.id"
 UNHELD = f"SELECT r.id {_UNHELD} AND substr(r.decision, 1, %s) = %s ORDER BY r.created_at, r.id"
+OPEN_DECISIONS = (
+    "SELECT DISTINCT decision FROM runs WHERE state IN ('running', 'waiting') AND substr(decision, 1, %s) = %s "
+    "ORDER BY decision"
+)
 UNHELD_PROMISED = (
     "SELECT p.id FROM runs r JOIN promises p ON p.id = r.id LEFT JOIN leases l ON l.resource = 'run:' || r.id "
     "WHERE r.state IN ('running', 'waiting') AND p.work = 'run' AND (l.owner IS NULL OR l.owner <> ALL(%s)) "

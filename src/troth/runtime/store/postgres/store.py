@@ -358,6 +358,10 @@ class PostgresStore:
         """The ids of runs that are not over and that nobody living holds, of decisions that begin so; oldest first."""
         return self._ask_for_unheld([prefix, "*"], patience, lambda *where: queries.unheld(where[0], prefix, where[1]))
 
+    def open_decisions(self, prefix: str) -> list[str]:
+        """The names of decisions that begin so and have runs that are not over."""
+        return self._readers.ask(lambda connection: queries.open_decisions(connection, prefix))
+
     def _ask_for_unheld(
         self, names: list[str], patience: float, ask: "Callable[[psycopg.Connection[Any], list[str]], list[T]]"
     ) -> list[T]:

@@ -39,6 +39,7 @@ __all__ = [
     "last_entry",
     "last_event",
     "living_owners",
+    "open_decisions",
     "orphans",
     "recent_streams",
     "recorded",
@@ -215,6 +216,16 @@ def unheld(connection: sqlite3.Connection, prefix: str, now: float) -> list[str]
         (len(prefix), prefix),
     ).fetchall()
     return [row[0] for row in rows if type(row[0]) is str and _is_free(row[1:], now)]
+
+
+def open_decisions(connection: sqlite3.Connection, prefix: str) -> list[str]:
+    """The decisions that begin so and have runs that are not over."""
+    rows = connection.execute(
+        "SELECT DISTINCT decision FROM runs WHERE state IN ('running', 'waiting') AND substr(decision, 1, ?) = ? "
+        "ORDER BY decision",
+        (len(prefix), prefix),
+    )
+    return [name for (name,) in rows if type(name) is str]
 
 
 def _is_free(owner: tuple[Any, ...], now: float) -> bool:

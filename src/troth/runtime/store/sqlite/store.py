@@ -370,6 +370,11 @@ class SqliteStore:
         with self._readers.lend() as connection:
             return queries.unheld(connection, prefix, self.clock())
 
+    def open_decisions(self, prefix: str) -> list[str]:
+        """The names of decisions that begin so and have runs that are not over."""
+        with self._readers.lend() as connection:
+            return queries.open_decisions(connection, prefix)
+
     def cancelling(self) -> list[str]:
         """Runs that are to be cancelled and are not over."""
         with self._readers.lend() as connection:

@@ -13,7 +13,7 @@ from typing import Literal
 from troth.errors import InternalError, MisuseError, RunError
 from troth.runtime.engine.errors import EngineClosedError, ResultTimeoutError, RunCancelledError, RunFailedError
 from troth.runtime.engine.port import Engine
-from troth.runtime.store import RunRecord, RunState, StepState, Store, StoreError
+from troth.runtime.store import RunRecord, RunState, StepState, Store
 from troth.runtime.workflows.registry import FAMILY, WorkflowRegistry, is_workflow
 
 __all__ = ["Worker", "WorkerNews"]
@@ -21,6 +21,8 @@ __all__ = ["Worker", "WorkerNews"]
 _TRY_AGAIN = 5.0  # seconds after which a run is tried again that could not go on; twice as many each time
 _REPEATED = 5.0  # seconds for which a store of many machines need not read all runs again to say that it has none
 _AT_LAST = 300.0  # seconds that are waited at most
+_MOST_RUNS = 1000  # of one workflow that are looked at when a worker comes to know it
+_OPEN = (RunState.RUNNING, RunState.WAITING, RunState.INTERRUPTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,11 @@ class Worker:
         wanted: Callable[[str], bool] | None = None,
         taking: Callable[[str], object] | None = None,
         can_take: Callable[[RunRecord], bool] | None = None,
+        *,
+        is_remote: bool = False,
     ) -> None:
+        self._is_remote = is_remote
+        self._names_at = 0.0  # when it is looked for workflows that this worker does not know
         self._can_take = can_take or (lambda _: True)
         self._taking = taking or (lambda _: None)
         self._wanted = wanted or (lambda _: True)
@@ -52,12 +58,19 @@ class Worker:
         self._workflows = workflows
         self._taken_up: set[str] = set()
         self._refused: dict[str, tuple[float, float]] = {}  # until when, and how long the next time
+        self._untold: list[WorkerNews] = []
 
     def look(self, *, take: bool = True) -> list[WorkerNews]:
-        """Take up what nobody carries out, unless `take` is false, and tell what has happened since the last look."""
-        news = list(self._ended())
+        """Take up what nobody carries out, unless `take` is false, and tell what has happened since the last look.
+
+        `StoreError` where the store cannot be read. What has happened until then is told by the next look.
+        """
+        for entry in self._ended():
+            self._untold.append(entry)
         if take:
-            news.extend(self._take_up())
+            for entry in self._take_up():
+                self._untold.append(entry)
+        news, self._untold = self._untold, []
         return news
 
     @property
@@ -66,6 +79,8 @@ class Worker:
         return all(self._is_at_rest(run_id) for run_id in self._taken_up)
 
     def _take_up(self) -> Iterator[WorkerNews]:
+        if self._is_remote:
+            yield from self._get_to_know()
         now = time.monotonic()
         known = [name for name in self._engine.decisions() if not name.startswith(FAMILY)]
         of_others = [run_id for run_id, _ in self._store.orphans(known, patience=_REPEATED)] if known else []
@@ -85,11 +100,40 @@ class Worker:
                 self._engine.start(run.decision, *run.args, run_id=run_id, label=run.label)
             except EngineClosedError:
                 return
-            except (MisuseError, StoreError) as refused:
+            except (MisuseError, RunError) as refused:  # the server of the engine may be away, or the store
                 yield self._refuse(run_id, refused)
             else:
                 self._taken_up.add(run_id)
                 yield WorkerNews(run_id, "taken up")
+
+    def _get_to_know(self) -> Iterator[WorkerNews]:
+        """Serve workflows that were begun elsewhere, too, on an engine whose workers share their runs.
+
+        Such a run is held as long as any of them lives, so it is never an orphan, though none may know its workflow.
+        """
+        now = time.monotonic()
+        if now < self._names_at:
+            return
+        self._names_at = now + _REPEATED
+        known = set(self._engine.decisions())
+        for name in self._store.open_decisions(FAMILY):
+            runs = [] if name in known else self._store.runs(decision=name, states=_OPEN, limit=_MOST_RUNS)
+            for run in runs:
+                is_refused = self._refused.get(run.id, (0.0, 0.0))[0] > now
+                if run.id in self._taken_up or is_refused or not self._wanted(run.id) or not self._can_take(run):
+                    continue
+                try:
+                    self._workflows.ready(
+                        run, self._engine.steps(run.id), accept_changes=run.is_cancel_requested, as_recorded=True
+                    )
+                    self._taking(run.id)
+                except EngineClosedError:
+                    return
+                except (MisuseError, RunError) as refused:
+                    yield self._refuse(run.id, refused)
+                else:
+                    self._taken_up.add(run.id)
+                    yield WorkerNews(run.id, "taken up")
 
     def _ended(self) -> Iterator[WorkerNews]:
         for run_id in [taken_id for taken_id in self._taken_up if not self._engine.is_driving(taken_id)]:

@@ -1,5 +1,7 @@
 """Write a saga down in the words of a workflow, so that its runs are shown like any others."""
 
+from collections.abc import Iterable, Mapping
+
 from troth.runtime.engine.errors import RunCancelledError
 from troth.runtime.sagas.outcome import SagaOutcome, SagaState
 from troth.runtime.sagas.rollback import StepFailed
@@ -12,28 +14,46 @@ from troth.runtime.workflows.link.function_lookup import reference_of
 from troth.runtime.workflows.record.report import RunReport, RunWord, StepReport
 from troth.runtime.workflows.spec import CallTarget, StepSpec, Undo, WorkflowSpec
 
-__all__ = ["outcome_of", "spec_of"]
+__all__ = ["outcome_of", "spec_of", "workflow_of"]
 
 _MARK = SourceMark("<saga>")
 
 
 def spec_of(saga: Saga) -> WorkflowSpec:
     """The workflow that does what `saga` does."""
-    steps = tuple(
-        StepSpec(
-            id=step.name,
-            kind="function",
-            body=FunctionBody(_target(step.do), {name: _source(value) for name, value in step.arguments.items()}),
-            mark=_MARK,
-            undo=Undo(_target(step.undo)) if step.undo is not None else None,
-        )
-        for step in saga.steps
+    return workflow_of(
+        saga.name,
+        [
+            (step.name, _name(step.do), None if step.undo is None else _name(step.undo), step.arguments)
+            for step in saga.steps
+        ],
     )
-    return WorkflowSpec(name=saga.name, steps=steps, mark=_MARK)
 
 
-def _target(tried: Tried) -> CallTarget:
-    return CallTarget("function", reference_of(tried.action.call), _MARK)
+def workflow_of(name: str, steps: Iterable[tuple[str, str, str | None, Mapping[str, object]]]) -> WorkflowSpec:
+    """A workflow of these steps: the name, the function, the one that undoes it, and the arguments of each."""
+    return WorkflowSpec(
+        name=name,
+        steps=tuple(
+            StepSpec(
+                id=step,
+                kind="function",
+                body=FunctionBody(_target(do), {key: _source(value) for key, value in arguments.items()}),
+                mark=_MARK,
+                undo=Undo(_target(undo)) if undo is not None else None,
+            )
+            for step, do, undo, arguments in steps
+        ),
+        mark=_MARK,
+    )
+
+
+def _name(tried: Tried) -> str:
+    return reference_of(tried.action.call)
+
+
+def _target(function: str) -> CallTarget:
+    return CallTarget("function", function, _MARK)
 
 
 def _source(value: object) -> Source:
