@@ -152,6 +152,22 @@ steps:
   - {id: agreed, approval: 'Ship 198 kg by plane?', show: {total: steps.charge.total}}
   - {id: done, function: 'steps:echo', inputs: {text: inputs.order}}
 """,
+    "split": """
+troth: 1
+name: split
+on_error: stop
+steps:
+  - id: hands
+    parallel:
+      - {id: agreed, approval: 'Ship 198 kg by plane?'}
+      - {id: gate, function: 'steps:gate'}
+""",
+    "nap": """
+troth: 1
+name: nap
+steps:
+  - {id: rest, sleep: 2h}
+""",
     "silence": """
 troth: 1
 name: silence

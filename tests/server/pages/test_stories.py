@@ -71,6 +71,39 @@ def test_a_question_is_answered_on_one_page_and_seen_on_another(own, tab):
     ]
 
 
+def test_a_question_of_one_branch_is_on_now_while_another_one_works(own, tab):
+    """The run is running, and a person is asked all the same; once that is answered, it is gone by itself."""
+    view = tab(url=own.url)
+    page = view.open("")
+    view.wait_live()
+    run = own.start("split")
+    page.locator("#people .row", has_text="agreed asks: Ship 198 kg by plane?").wait_for()
+    page.locator("#running .row", has_text=run).wait_for()
+    assert page.locator(".card", has_text="wait for a person").inner_text().split()[0] == "1"
+    own.post(f"/runs/{run}/approve", by="Ada")
+    page.wait_for_selector("#people", state="detached")
+    page.locator("#running .row", has_text=run).wait_for()
+
+
+def test_what_a_run_does_just_now_is_told_first(own, tab):
+    """At which step it works and since when; until when it waits, in the zone of whoever reads."""
+    view = tab(url=own.url, timezone_id="Asia/Tokyo", locale="en-GB")
+    nap = own.run("nap", until="waiting")
+    page = view.open(f"runs/{nap}")
+    line = page.locator(".activity")
+    line.get_by_text("rest waits; it goes on in").wait_for()
+    shown = page.evaluate("document.querySelector('.activity time .exact').textContent")
+    moment = page.locator(".activity time").get_attribute("datetime")
+    options = "{dateStyle: 'medium', timeStyle: 'medium'}"
+    whole = page.evaluate(f"new Intl.DateTimeFormat('en-GB', {options}).format(Date.parse('{moment}'))")
+    assert shown in whole
+    gated = own.start("gated")
+    page = view.open(f"runs/{gated}")
+    page.locator(".activity", has_text="at work on gate, begun").wait_for()
+    (own.folder / "go").write_text("")
+    page.wait_for_selector(".activity", state="detached")
+
+
 def test_an_agent_is_killed_in_mid_saga_and_the_audit_says_so(own, tab):
     """Its saga is undone, and the page says what came of it in the words of the kill."""
     process = begin_saga(own)
@@ -83,7 +116,7 @@ def test_an_agent_is_killed_in_mid_saga_and_the_audit_says_so(own, tab):
         page.get_by_role("button", name="Kill mover").click()
         page.get_by_text("mover is terminated").wait_for()
         text = page.locator("#content").inner_text()
-        assert "because it carries the wrong parcel" in text
+        assert "reason: it carries the wrong parcel" in text
         assert "undone" in text
         assert "member.killed" in page.locator(".audit").inner_text()
         assert (own.folder / "put-down.txt").exists()
@@ -356,7 +389,7 @@ def test_two_sessions_are_followed_at_once(own, tab):
         view.wait_live()
     for session, view in pages.items():
         own.post(f"/sessions/{session}/members/mover/kill", reason=f"of {session}")
-        view.page.get_by_text(f"because of {session}").wait_for()
+        view.page.get_by_text(f"reason: of {session}").wait_for()
 
 
 def test_what_was_said_is_searched_for_and_found(own, tab):

@@ -8,6 +8,7 @@ import subprocess
 import httpx
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.server.pages.scene import Shop
 from tests.server.service import TROTH, wait_until
 
 from troth.runtime.workflows.render.markup import visible
@@ -87,6 +88,32 @@ def test_counts_add_up_with_the_lists_behind_them(shop):
         assert {state for state, _ in pills} >= {"completed", "failed", "rolled+back", "waiting", "running"}
         for state, count in pills:
             assert rows_behind(client, f"/runs?state={state}") == int(count.replace(",", "")), state
+
+
+def test_more_questions_than_now_shows(tmp_path):
+    """The first of them, how many more there are, and a list that has all; of a run with several, each is counted once."""
+    shop = Shop(tmp_path)
+    try:
+        runs = {shop.run("asks", until="waiting", order=f"A{number}") for number in range(21)} | {shop.start("split")}
+        session = shop.post("/sessions", policy=[{"answer": "ask", "action": "lift"}])["id"]
+        shop.post(f"/sessions/{session}/members", agent="mover", score=0.9, actions=["lift"])
+        shop.post(f"/sessions/{session}/activate")
+        act = {"agent": "mover", "action": "lift", "inputs": {"weight": 3}}
+        with shop.served.client() as client:
+            asked = client.post(f"/sessions/{session}/execute", json=act, headers={"Prefer": "wait=0, respond-async"})
+            assert asked.status_code == 202, asked.text
+        with httpx.Client(base_url=shop.url, trust_env=False, timeout=120) as client:
+            wait_until(lambda: "<b>23</b> <span>wait for a person" in client.get("/").text, "all questions")
+            section = client.get("/").text.split('id="people"')[1].split("</section>")[0]
+            assert section.count('class="row"') == 20
+            assert "<b>wants to do lift</b>" in section
+            more = re.search(r'<a href="\./([^"]+)">3 more', section)
+            assert rows_behind(client, f"/{html.unescape(more[1])}") == 23
+            assert all(run in client.get("/runs?asking=1").text for run in runs)
+            waiting = client.get("/runs?state=waiting").text
+            assert waiting.count('class="row"') == 21, "the one that works beside its question is running"
+    finally:
+        shop.close()
 
 
 def test_what_became_of_a_promise_is_what_json_tells(shop):

@@ -50,8 +50,8 @@ async def show(view: View) -> HtmlPage:
             fact("promised", moment(promise.created_at)),
             fact("its work", _ended(promise)),
             fact("kept until", moment(promise.expires_at)) if promise.expires_at else None,
-            fact("meant for", promise.channel or "whoever asks"),
-            fact("of", _session(view, promise)),
+            fact("meant for", promise.channel or "no channel: it is kept until asked for"),
+            fact("session", _session(view, promise)),
             fact("work", _work(view, promise)),
         ),
         join(tag("h2", "Result"), tag("pre", shown_json(promise.result, 20_000), class_="value", tabindex="0"))
@@ -72,7 +72,7 @@ _STORIES = {
     "leased": "Its result is being sent just now.",
     "stored": "Its result is kept until it is asked for: no channel could push it.",
     "delivered": "Its result has arrived.",
-    "expired": "Nobody asked for its result in time, and it is gone.",
+    "expired": "Its result was not asked for in time, and is gone.",
     "dead": "Its result is there, and did not arrive: every attempt to send it failed. Replay it to send it once more.",
     "open": "The work goes on. Nothing is to be sent yet.",
 }
@@ -133,7 +133,7 @@ def _delivery(view: View, promise: PromiseRecord, record: DeliveryRecord) -> Htm
         else None,
     ]
     details = facts(
-        fact("went to", record.channel or "nobody yet", f", meant for {promise.channel}" if rerouted else None),
+        fact("went to", record.channel or "no channel yet", f", meant for {promise.channel}" if rerouted else None),
         fact("tried", times(record.attempt)) if record.attempt else None,
         fact("next try", moment(record.due_at)) if record.state is DeliveryState.DUE and record.due_at else None,
         fact("receipt", cut(record.receipt, 500)) if record.receipt else None,

@@ -8,7 +8,7 @@ from troth.runtime.workflows.render.markup import Html, cut, join, tag
 from troth.server.pages.frame.parts import moment
 from troth.server.pages.frame.view import View
 
-__all__ = ["activity_lists", "refusals"]
+__all__ = ["activity_lists", "below", "refusals"]
 
 _SHOWN = 50  # of each member; all of them are in `--json`
 _MARKS = {"done": "✓", "completed": "✓", "failed": "✗", "refused": "✗", "begun": "▶"}
@@ -56,19 +56,25 @@ def _line(view: View, session: Session, activity: Activity, agent: str = "") -> 
             "span",
             tag("b", cut(agent, 80), " ") if agent else None,
             None if activity.why.startswith(f"{activity.what} ") else tag("span", activity.outcome, " ", class_=css),
-            f"{_words(activity)} ",
+            f"{_words(session.id, activity)} ",
             tag("a", f"entry {activity.number}", href=entry),
         ),
         moment(activity.at),
     )
 
 
-def _words(activity: Activity) -> str:
-    """What was done or refused, and why; what a reason begins with is not told twice."""
-    kind = "" if activity.kind == "refused" else f"{activity.kind} "
+def below(session_id: str, path: str) -> str:
+    """The path of a text as its own session sees it: that each begins with the session goes without saying."""
+    return path.removeprefix(f"/sessions/{session_id}/")
+
+
+def _words(session_id: str, activity: Activity) -> str:
+    """What was done or refused, and why; neither what a reason begins with is told twice, nor that an undo is one."""
+    is_told = activity.kind == "refused" or activity.what.startswith(f"{activity.kind} ")
+    kind = "" if is_told else f"{activity.kind} "
     if activity.why.startswith(activity.what):
         return f"{kind}{cut(activity.why or activity.what, 400)}"
-    return f"{kind}{cut(activity.what, 200)}{': ' if activity.why else ''}{cut(activity.why, 400)}"
+    return f"{kind}{cut(below(session_id, activity.what), 200)}{': ' if activity.why else ''}{cut(activity.why, 400)}"
 
 
 def refusals(view: View, session: Session, did: dict[str, list[Activity]]) -> Html:

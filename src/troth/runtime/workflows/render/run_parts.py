@@ -120,13 +120,14 @@ def _error(error: ErrorReport) -> Html:
     )
 
 
-def question(step: StepReport) -> Html:
-    """What a step asks a person, until when, and what it shows with it."""
+def question(step: StepReport, when: Html | None = None) -> Html:
+    """What a step asks a person, until when, and what it shows with it. `when` tells the time in another way."""
+    deadline = until(step) if when is None else when
     return join(
         tag("b", f"{step.place} asks:"),
         " ",
         cut(step.question, _LONG),
-        tag("div", until(step), class_="soft") if until(step) else None,
+        tag("div", deadline, class_="soft") if deadline else None,
         tag("pre", shown_json(dict(step.shown))) if step.shown else None,
     )
 

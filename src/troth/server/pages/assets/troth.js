@@ -98,18 +98,19 @@
 
   // ---- The stream: says that something has changed; what, the page asks for itself
   let source = null, last = "", awaySince = 0, retry = 500, timer = 0, leaving = 0;
+  const stands = () => awaySince ? `no connection since ${new Date(awaySince).toLocaleTimeString()}; what you see may be old` : "live";
   const say = (text) => { const place = find("#liveness"); if (place && place.textContent !== text) place.textContent = text; };
   const isHere = () => {
     const was = awaySince;
     awaySince = 0; retry = 500;
     body.classList.add("is-live"); body.classList.remove("is-away");
-    say("live");
+    say(stands());
     if (was) lookedAt = 0;
   };
   const isAway = () => {
     if (!awaySince) awaySince = Date.now();
     body.classList.remove("is-live"); body.classList.add("is-away");
-    say(`no connection since ${new Date(awaySince).toLocaleTimeString()}; what you see may be old`);
+    say(stands());
   };
   const news = (event) => {
     if (event.lastEventId) last = event.lastEventId;
@@ -159,14 +160,14 @@
 
   // ---- Copying: one key for the id, the command, the error
   const copy = async (text, what) => {
-    if (!text) { say(`there is no ${what} here`); return; }
+    const told = (words) => { say(words); setTimeout(() => { if (body.dataset.live) say(stands()); else say(""); }, 2000); };
+    if (!text) { told(`there is no ${what} here`); return; }
     try { await navigator.clipboard.writeText(text); } catch {
       const area = document.createElement("textarea");
       area.value = text; body.append(area); area.select();
       document.execCommand("copy"); area.remove();
     }
-    say(`copied the ${what}`);
-    setTimeout(() => say(awaySince ? "no connection" : "live"), 2000);
+    told(`copied the ${what}`);
   };
   const current = () => find(".row.current");
   const errorHere = () => all("[data-copy-error] > .panel").map((panel) =>  // what is folded in it is more than the error
