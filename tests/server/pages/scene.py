@@ -37,6 +37,11 @@ def ship(weight):
     return {"tracking": "TR-001"}
 
 
+def long_error(order):
+    lines = "\\n".join(f"  line {number} of what the service has to say about {order}" for number in range(40))
+    raise ValueError(f"the service does not take the order:\\n{lines}")
+
+
 def flaky(order):
     raise ConnectionError(f"the warehouse did not answer for {order}")
 
@@ -133,6 +138,14 @@ on_error: stop
 inputs: {order: string}
 steps:
   - {id: outer, workflow: flaky.yaml, inputs: {order: inputs.order}}
+""",
+    "long_error": """
+troth: 1
+name: long_error
+on_error: stop
+inputs: {order: string}
+steps:
+  - {id: tell, function: 'steps:long_error', inputs: {order: inputs.order}}
 """,
     "flaky": """
 troth: 1

@@ -4,7 +4,7 @@ from shlex import quote
 
 from troth.errors import MisuseError
 from troth.runtime.store.promise_records import DeliveryRecord, DeliveryState, PromiseRecord
-from troth.runtime.workflows.render.markup import Html, cut, join, shown_json, tag
+from troth.runtime.workflows.render.markup import Html, cut, join, shown_json, tag, text_box
 from troth.server.access.owners import acheck_seen
 from troth.server.access.scopes import Scope, check_scope
 from troth.server.errors import ApiError, not_found
@@ -37,7 +37,7 @@ async def show(view: View) -> HtmlPage:
             "div",
             panel(
                 tag("b", "✗ its work failed"),
-                tag("pre", _error(promise), class_="message"),
+                text_box(_error(promise), 2000),
                 tag("p", "Why: see the ", _work(view, promise), "."),
                 kind="failed",
             ),
@@ -99,7 +99,7 @@ async def _find(view: View) -> tuple[PromiseRecord, list[DeliveryRecord]]:
 
 def _error(promise: PromiseRecord) -> str:
     error = promise.error or {}
-    return cut(f"{error.get('type')}: {error.get('message')}", 2000)
+    return f"{error.get('type')}: {error.get('message')}"
 
 
 def _session(view: View, promise: PromiseRecord) -> Html:
@@ -147,7 +147,7 @@ def _delivery(view: View, promise: PromiseRecord, record: DeliveryRecord) -> Htm
         badge(record.state),
         f" {_KINDS.get(record.kind, record.kind)} ",
         tag("code", record.id, class_="soft"),
-        tag("pre", f"the receiver said: {cut(record.problem, 2000)}", class_="message") if record.problem else None,
+        text_box(f"the receiver said: {record.problem}", 2000) if record.problem else None,
         details,
         _attempts(record),
         tag("pre", cut(record.text, 4000)) if record.text else None,
@@ -169,7 +169,7 @@ def _attempts(record: DeliveryRecord) -> Html | None:
             if attempt.channel and attempt.outcome != "acknowledged"
             else " ",
             moment(attempt.at),
-            tag("pre", cut(attempt.words, 400), class_="message") if attempt.words else None,
+            text_box(attempt.words, 400) if attempt.words else None,
         )
         for attempt in attempts
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from troth.runtime.engine.errors import RunCancelledError
 from troth.runtime.workflows.record.report import ErrorReport, RunReport, RunWord, StepReport, StepWord
-from troth.runtime.workflows.render.markup import Html, cut, join, raw, shown_json, tag
+from troth.runtime.workflows.render.markup import Html, cut, join, raw, shown_json, tag, text_box
 from troth.runtime.workflows.render.summary import attempts_of, code_changes, until
 from troth.runtime.workflows.render.talk import talk_table
 from troth.runtime.workflows.render.words import MARKS, RUN_MARKS, short_place, span, used, value
@@ -115,8 +115,8 @@ def _evidence(step: StepReport) -> Iterator[Html]:
 def _error(error: ErrorReport) -> Html:
     place = f"{short_place(error.place)}  {error.line}".rstrip()
     return join(
-        tag("pre", cut(str(error), _LONG), class_="message", tabindex="0" if len(str(error)) > 300 else None),
-        tag("pre", cut(place, 500), class_="soft line") if error.place else None,
+        text_box(str(error), _LONG),
+        text_box(place, 500, "soft line") if error.place else None,
     )
 
 
