@@ -3,12 +3,13 @@
 import html
 import json
 import re
+import sqlite3
 import subprocess
 
 import httpx
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.server.pages.scene import Shop
+from tests.server.pages.scene import Shop, add_session
 from tests.server.service import TROTH, wait_until
 
 from troth.runtime.workflows.render.markup import visible
@@ -160,6 +161,42 @@ def test_the_file_shows_what_the_page_shows(shop):
     on_page = re.findall(r'<li><span class="soft mono">(\d+)</span><span>(.*?)</span>', page)
     in_file = re.findall(r'<tr><td class="soft">(\d+)</td><td>[^<]*</td><td>(.*?)</td>', file)
     assert in_file == on_page != []
+
+
+def test_the_file_of_a_talk_has_each_answer_beside_its_call(shop):
+    """As the page has it: what the tool answered, or in words that it failed; nothing is told twice."""
+    talk = shop.things["calls"]
+    command = [TROTH, "conversations", "show", talk, "--store", "shop.db", "--html", "-"]
+    file = subprocess.run(command, cwd=shop.folder, capture_output=True, text=True, check=True).stdout
+    rows = {tool: re.search(rf"<td>→ {tool}\((.*?)</td></tr>", file, re.DOTALL)[1] for tool in ("weigh", "price")}
+    assert "✓ it answered: 198 kg" in rows["weigh"]
+    assert "✗ it failed: ConnectionError: the price list does not answer" in rows["price"]
+    assert file.count("the price list does not answer") == 1
+
+
+def test_the_first_entry_that_does_not_hold(tmp_path):
+    """Whichever session it is of, each session's page says so once it verifies, and leads there."""
+    shop = Shop(tmp_path)
+    try:
+        first, second = add_session(shop), add_session(shop)
+        with sqlite3.connect(tmp_path / "shop.db") as connection:
+            which = (first, "refused")
+            (number,) = connection.execute("SELECT seq FROM audit WHERE session = ? AND kind = ?", which).fetchone()
+            connection.execute("UPDATE audit SET data = replace(data, 'sell', 'give') WHERE seq = ?", (number,))
+        with httpx.Client(base_url=shop.url, trust_env=False, timeout=120) as client:
+            own, other = (client.get(f"/sessions/{session}?verify=1").text for session in (first, second))
+            command = ("session", "show", first)
+            entries = [entry["number"] for entry in told(shop, *command)["audit"]]
+            assert number in entries
+            for page, words in ((own, "of this session"), (other, f"of session {first}")):
+                assert "✗ broken" in page
+                assert words in page
+                href = html.unescape(re.search(rf'href="([^"]+#entry-{number})">entry {number}</a> of', page)[1])
+                followed = client.get("/" + href.removeprefix("../")).text
+                entry = followed.split(f'id="entry-{number}"')[1].split("</li>")[0]
+                assert "the first entry that does not hold" in entry
+    finally:
+        shop.close()
 
 
 def test_what_each_member_did_is_what_json_tells(shop):

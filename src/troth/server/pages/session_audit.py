@@ -108,7 +108,7 @@ def _verdict(view: View, session: Session, verdict: AuditVerdict | None, broken:
     }[verdict.word]
     return panel(
         badge(verdict.word),
-        f" {verdict.entries} entries",
+        None if verdict.is_broken else f" {verdict.entries:,} {'entry' if verdict.entries == 1 else 'entries'}",
         tag("p", verdict.problem, class_="message") if verdict.problem else None,
         tag("p", anchor) if anchor else None,
         tag("p", _where(view, session, broken)) if broken is not None else None,
