@@ -3,14 +3,16 @@
 import html
 import json
 import re
+import shlex
 import sqlite3
 import subprocess
 
 import httpx
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.server.pages.scene import Shop, add_session
-from tests.server.service import TROTH, wait_until
+from tests.server.service import TROTH, Served, wait_until
 
 from troth.runtime.workflows.render.markup import visible
 
@@ -52,7 +54,7 @@ def test_a_page_tells_what_json_tells(shop, items, flow):
     assert f"{report['state']}</span>" in page
     assert f'title="{report["source"]}">{flow}.yaml</code>' in page
     for command in report["commands"]:
-        assert html.escape(command["command"].removesuffix(" --store shop.db"), quote=False) in page
+        assert html.escape(command["command"], quote=False) in page
 
 
 def rows_behind(client, path):
@@ -115,6 +117,31 @@ def test_more_questions_than_now_shows(tmp_path):
             assert waiting.count('class="row"') == 21, "the one that works beside its question is running"
     finally:
         shop.close()
+
+
+@pytest.mark.parametrize(
+    "store", [pytest.param((), id="the usual store"), pytest.param(("--store", "a b.db"), id="another")]
+)
+def test_what_to_do_first_works_as_it_stands(tmp_path, store):
+    """The command on the empty page can be pasted: it runs, in the store of this server, and the page shows the run."""
+    subprocess.run([TROTH, "init", "hello"], cwd=tmp_path, check=True, capture_output=True)
+    served = Served(tmp_path, "--no-key", "--workflows", "hello", *store)
+    try:
+        with httpx.Client(base_url=served.url, trust_env=False, timeout=120) as client:
+            for page in (client.get("/").text, client.get("/runs").text):
+                assert "Nothing has happened here yet" in page or "No run was begun yet" in page
+                command, over_http = re.findall(r"<pre>(.*?)</pre>", page)
+            name, *words = shlex.split(html.unescape(command))
+            assert name == "troth"
+            subprocess.run([TROTH, *words], cwd=tmp_path, check=True, capture_output=True)
+            shown = client.get("/runs").text
+            assert re.findall(r'class="row-state"><span class="state (\w+)"', shown) == ["completed"]
+            verb, path, body = html.unescape(over_http).split(" ", 2)
+            answer = client.request(verb, path, json=json.loads(body))
+            assert answer.status_code in (200, 202), answer.text
+            wait_until(lambda: client.get("/runs").text.count('class="row"') == 2, "the other run on the page")
+    finally:
+        served.close()
 
 
 def test_what_became_of_a_promise_is_what_json_tells(shop):

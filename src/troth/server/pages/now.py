@@ -11,6 +11,7 @@ from troth.runtime.workflows.record.report import RunReport
 from troth.runtime.workflows.render.markup import Html, cut, join, tag
 from troth.server.access.scopes import Scope
 from troth.server.guard_log import GuardNote
+from troth.server.pages.frame.first_run import first_run
 from troth.server.pages.frame.layout import HEADERS, HtmlPage
 from troth.server.pages.frame.parts import badge, empty, heading_of, moment, row, rows, since
 from troth.server.pages.frame.view import View
@@ -296,7 +297,6 @@ def _incident(number: int, note: GuardNote) -> Html:
 
 def _welcome(view: View) -> Html:
     names = list(view.context.workflows)
-    first = f"troth run {names[0]}.yaml" if names else "troth run hello.yaml"
     return empty(
         tag("h2", "Nothing has happened here yet"),
         tag(
@@ -304,7 +304,8 @@ def _welcome(view: View) -> Html:
             "This page shows what runs, what waits for a person, what failed and why, and what is not delivered yet.",
         ),
         tag("p", "Begin a run, and it appears here by itself:"),
-        tag("pre", first if names else "troth init hello.yaml\ntroth run hello.yaml"),
-        tag("p", "This server knows the workflows ", tag("b", ", ".join(names)), ".") if names else None,
-        tag("p", "Or send one over HTTP: ", tag("code", 'POST /v1/runs {"workflow": …}'), class_="soft"),
+        first_run(view.context),
+        tag("p", f"This server has the workflow{'s' if len(names) > 1 else ''} ", tag("b", ", ".join(names)), ".")
+        if names
+        else None,
     )

@@ -3,6 +3,7 @@
 from shlex import quote
 
 from troth.errors import MisuseError
+from troth.runtime.assemble import store_options
 from troth.runtime.store.promise_records import DeliveryRecord, DeliveryState, PromiseRecord
 from troth.runtime.workflows.render.markup import Html, cut, join, shown_json, tag, text_box
 from troth.server.access.owners import acheck_seen
@@ -138,7 +139,10 @@ def _delivery(view: View, promise: PromiseRecord, record: DeliveryRecord) -> Htm
         fact("next try", moment(record.due_at)) if record.state is DeliveryState.DUE and record.due_at else None,
         fact("receipt", cut(record.receipt, 500)) if record.receipt else None,
         fact("finished", moment(record.finished_at)) if record.finished_at else None,
-        fact("as a command", tag("code", f"troth outbox replay {quote(record.id)}", class_="command"))
+        fact(
+            "as a command",
+            tag("code", f"troth outbox replay {quote(record.id)}{store_options(view.context.store)}", class_="command"),
+        )
         if record.state is DeliveryState.DEAD
         else None,
     )

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from troth.errors import MisuseError
+from troth.runtime.assemble import store_options
 from troth.runtime.engine.errors import UnknownRunError
 from troth.runtime.workflows.execute.run_ids import new_id
 from troth.runtime.workflows.record.report import RunReport, RunWord, StepReport
@@ -152,7 +153,7 @@ def _can_answer(view: View, step: StepReport) -> bool:
 
 def _go_on(view: View, run: RunReport) -> Html:
     """The commands to go on with, and the buttons that do the same."""
-    lines = run.commands()
+    lines = run.commands(store_options(view.context.store))
     path = address("runs", run.id)
     overdue = run.state is RunWord.WAITING and run.overdue() > 0
     can_resume = run.state in (RunWord.FAILED, RunWord.INTERRUPTED, RunWord.ROLLBACK_INCOMPLETE) and not run.rolled_back

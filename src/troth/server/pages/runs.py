@@ -5,6 +5,7 @@ import time
 from troth.runtime.workflows.record.report import RunWord
 from troth.runtime.workflows.render.markup import Html, join, tag
 from troth.server.errors import ApiError
+from troth.server.pages.frame.first_run import first_run
 from troth.server.pages.frame.layout import HtmlPage
 from troth.server.pages.frame.parts import badge, choices, empty, field, filter_form, moment, none_so_far, pager, rows
 from troth.server.pages.frame.view import View
@@ -38,7 +39,7 @@ async def show(view: View) -> HtmlPage:
         tag("h1", "Runs"),
         _pills(view, counts, words["state"]),
         _filters(view, words),
-        rows((item_row(view, run) for run in page), "runs-rows") if page.items else _nothing(words, page.next),
+        rows((item_row(view, run) for run in page), "runs-rows") if page.items else _nothing(view, words, page.next),
         pager(view.link("runs"), words, page.next),
     )
     return HtmlPage("Runs", body, "runs", "on=all")
@@ -157,7 +158,7 @@ def _filters(view: View, words: dict[str, str]) -> Html:
     )
 
 
-def _nothing(words: dict[str, str], following: str | None) -> Html:
+def _nothing(view: View, words: dict[str, str], following: str | None) -> Html:
     if following is not None:
         return none_so_far()
     if any(words.values()):
@@ -165,5 +166,5 @@ def _nothing(words: dict[str, str], following: str | None) -> Html:
     return empty(
         tag("h2", "No run was begun yet"),
         tag("p", "Begin one, and it appears here by itself:"),
-        tag("pre", "troth init hello.yaml\ntroth run hello.yaml"),
+        first_run(view.context),
     )

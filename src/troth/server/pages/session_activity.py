@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+from troth.runtime.assemble import store_options
 from troth.runtime.sessions.activity import LAST_ENTRIES, Activity
 from troth.runtime.sessions.session import Session
 from troth.runtime.workflows.render.markup import Html, cut, join, tag
@@ -25,6 +26,11 @@ def activity_lists(view: View, session: Session, did: dict[str, list[Activity]])
     )
 
 
+def _command(view: View, session: Session) -> str:
+    """What shows all of them."""
+    return f"troth session show {session.id} --json{store_options(view.context.store)}"
+
+
 def _member(view: View, session: Session, agent: str, activities: list[Activity]) -> Html:
     name = tag("b", cut(agent, 80))
     if not activities:
@@ -35,7 +41,11 @@ def _member(view: View, session: Session, agent: str, activities: list[Activity]
     return tag(
         "details",
         tag("summary", name, f": {told}"),
-        tag("p", f"{earlier} earlier ones are in `troth session show {session.id} --json`.", class_="soft")
+        tag(
+            "p",
+            f"{earlier} earlier ones are in `{_command(view, session)}`.",
+            class_="soft",
+        )
         if earlier > 0
         else None,
         tag("ul", (_line(view, session, activity) for activity in activities[-_SHOWN:]), class_="events"),
@@ -95,7 +105,11 @@ def refusals(view: View, session: Session, did: dict[str, list[Activity]]) -> Ht
     return join(
         tag("h2", "Refused"),
         tag("ul", lines, class_="events refused"),
-        tag("p", f"{more} earlier ones are in `troth session show {session.id} --json`.", class_="soft")
+        tag(
+            "p",
+            f"{more} earlier ones are in `{_command(view, session)}`.",
+            class_="soft",
+        )
         if more > 0
         else None,
     )
