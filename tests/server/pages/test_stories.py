@@ -242,6 +242,36 @@ def test_a_list_holds_still_while_somebody_reads_it(own, tab):
     page.locator("#runs-rows .row").nth(1).wait_for()
 
 
+@pytest.mark.parametrize("height", [400, 900], ids=["a page that can be scrolled", "one that cannot"])
+def test_what_is_pointed_at_stays_where_it_is(own, tab, height):
+    """A section that comes above it does not push it away from under the pointer."""
+    own.start("gated")
+    page = tab(url=own.url, viewport={"width": 1280, "height": height}).open("")
+    page.wait_for_selector("body.is-live")
+    row = page.locator("#running .row").first
+    row.hover()
+    before = row.bounding_box()["y"]
+    assert page.locator("#failed").count() == 0
+    own.run("order", order="A7")
+    page.locator("#failed .row").first.wait_for(state="attached")
+    wait_until(lambda: abs(row.bounding_box()["y"] - before) < 2, "the row under the pointer")
+    assert page.locator("#running .row:hover").count() == 1
+
+
+def test_what_is_read_on_a_phone_stays_where_it_is(own, tab):
+    """There is no pointer and no focus: what stands where one reads is kept there."""
+    for _ in range(3):
+        own.start("gated")
+    page = tab(url=own.url, viewport={"width": 360, "height": 400}, has_touch=True).open("")
+    page.wait_for_selector("body.is-live")
+    row = page.locator("#running .row").first
+    row.evaluate("row => scrollTo(0, row.getBoundingClientRect().top - 110)")
+    before = row.bounding_box()["y"]
+    own.run("order", order="A7")
+    page.locator("#failed .row").first.wait_for(state="attached")
+    wait_until(lambda: abs(row.bounding_box()["y"] - before) < 2, "the row that is read")
+
+
 def test_an_open_detail_and_a_selection_stay_as_they_are(own, tab):
     """What changes on a page does not close what one has opened, nor move what one has selected."""
     run = own.run("asks", until="waiting", order="B1")
