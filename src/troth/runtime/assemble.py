@@ -69,7 +69,7 @@ from troth.runtime.workflows.render.summary import explain
 if TYPE_CHECKING:
     from troth.runtime.sessions.hypervisor import Hypervisor
 
-__all__ = ["DEFAULT_STORE", "RunNotCompletedError", "Runtime", "arun_workflow", "run_workflow"]
+__all__ = ["DEFAULT_STORE", "RunNotCompletedError", "Runtime", "arun_workflow", "run_workflow", "store_options"]
 
 log = logging.getLogger("troth.runtime")
 
@@ -182,7 +182,7 @@ class Runtime:
             retention=Retention.of(retention),
             policy=delivery,
         )
-        self._options = _options(self.store)
+        self._options = store_options(self.store)
         self.recover = recover
         self._recovered: list[str] = []
         self._reader = RunReader(self.engine, opened, self._workflows)
@@ -803,7 +803,7 @@ class Runtime:
         await self.aclose()
 
 
-def _options(store: Store) -> str:
+def store_options(store: Store) -> str:
     """The store as the command line has to name it; nothing where it is the one that is looked into anyway."""
     if is_address(store.address):
         return f" --store {quote(store.name)}"

@@ -56,6 +56,7 @@ ASKS = {
     "runs of a workflow in a state": lambda lists: lists.runs(label="w1", states=["completed"], limit=20),
     "runs of some time": lambda lists: lists.runs(family="workflow:", since=40.0, until=90.0, limit=20),
     "runs of a session": lambda lists: lists.runs(session="here", limit=20),
+    "open waits": lambda lists: lists.open_waits([f"r{number:06}" for number in range(20)], signal="approve "),
     "conversations": lambda lists: lists.conversations(limit=20),
     "conversations in a state": lambda lists: lists.conversations(states=["idle"], limit=20),
     "sessions": lambda lists: lists.sessions(limit=20),
@@ -118,7 +119,7 @@ def test_a_page_reads_what_it_shows(tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in ASKS if name not in {*OF_WHAT_IS_UNDER_WAY, "counts", "runs at work"}]
+    "name", [name for name in ASKS if name not in {*OF_WHAT_IS_UNDER_WAY, "counts", "runs at work", "open waits"}]
 )
 def test_a_page_reads_what_it_shows_in_postgres(filled_postgres, name):
     """Rows that its scans give are a small part of what the tables hold, and none of them is a scan of all rows."""

@@ -37,6 +37,11 @@ def ship(weight):
     return {"tracking": "TR-001"}
 
 
+def long_error(order):
+    lines = "\\n".join(f"  line {number} of what the service has to say about {order}" for number in range(40))
+    raise ValueError(f"the service does not take the order:\\n{lines}")
+
+
 def flaky(order):
     raise ConnectionError(f"the warehouse did not answer for {order}")
 
@@ -134,6 +139,14 @@ inputs: {order: string}
 steps:
   - {id: outer, workflow: flaky.yaml, inputs: {order: inputs.order}}
 """,
+    "long_error": """
+troth: 1
+name: long_error
+on_error: stop
+inputs: {order: string}
+steps:
+  - {id: tell, function: 'steps:long_error', inputs: {order: inputs.order}}
+""",
     "flaky": """
 troth: 1
 name: flaky
@@ -151,6 +164,22 @@ steps:
   - {id: charge, function: 'steps:charge', inputs: {order: inputs.order}}
   - {id: agreed, approval: 'Ship 198 kg by plane?', show: {total: steps.charge.total}}
   - {id: done, function: 'steps:echo', inputs: {text: inputs.order}}
+""",
+    "split": """
+troth: 1
+name: split
+on_error: stop
+steps:
+  - id: hands
+    parallel:
+      - {id: agreed, approval: 'Ship 198 kg by plane?'}
+      - {id: gate, function: 'steps:gate'}
+""",
+    "nap": """
+troth: 1
+name: nap
+steps:
+  - {id: rest, sleep: 2h}
 """,
     "silence": """
 troth: 1

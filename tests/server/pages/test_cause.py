@@ -22,6 +22,13 @@ KINDS = {
     "two at once": ("both", {}, "left failed", "the left hand dropped it", "steps.py:"),
     "too late": ("late", {}, "slow failed", "0.05", ""),
     "over its budget": ("spent", {"order": "A7"}, "", "budget", ""),
+    "with a message of forty lines": (
+        "long_error",
+        {"order": "A7"},
+        "tell failed",
+        "the service does not take the order",
+        "steps.py:",
+    ),
     "inside of another workflow": (
         "inner",
         {"order": "A7"},
@@ -69,6 +76,7 @@ def test_the_cause_is_on_the_first_screen(shop, failures, tab, screen):
         page = view.open(f"runs/{failures[name]}")
         for words in filter(None, (step, message, line)):
             check_on_screen(page, screen, name, words)
+        assert view.axe() == [], name
 
 
 @pytest.mark.parametrize("screen", SCREENS, ids=["1280 x 720", "360 x 640"])
@@ -122,6 +130,7 @@ def test_what_stopped_without_a_failed_step(tmp_path_factory, tab, screen):
         page.locator(".title .state", has_text="damaged").wait_for()
         for words in ("the run is damaged", "it is not JSON any more"):
             check_on_screen(page, screen, "damaged", words)
+        assert view.axe() == []
         assert shop.get(f"/runs/{damaged}")["state"] == "damaged"
         with shop.served.client() as client:
             refused = [client.get(f"/runs/{damaged}/events"), client.post(f"/runs/{damaged}/resume", json={})]

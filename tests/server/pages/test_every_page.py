@@ -20,6 +20,7 @@ PAGES = {
     "filtered runs": "runs?state=failed&since=24h",
     "no runs": "runs?workflow=order&state=cancelled",
     "runs that failed": "runs?failed_since=1",
+    "what waits for a person": "runs?asking=1",
     "failed run": "runs/{failed}",
     "completed run": "runs/{completed}",
     "running run": "runs/{running}",

@@ -71,6 +71,39 @@ def test_a_question_is_answered_on_one_page_and_seen_on_another(own, tab):
     ]
 
 
+def test_a_question_of_one_branch_is_on_now_while_another_one_works(own, tab):
+    """The run is running, and a person is asked all the same; once that is answered, it is gone by itself."""
+    view = tab(url=own.url)
+    page = view.open("")
+    view.wait_live()
+    run = own.start("split")
+    page.locator("#people .row", has_text="agreed asks: Ship 198 kg by plane?").wait_for()
+    page.locator("#running .row", has_text=run).wait_for()
+    assert page.locator(".card", has_text="wait for a person").inner_text().split()[0] == "1"
+    own.post(f"/runs/{run}/approve", by="Ada")
+    page.wait_for_selector("#people", state="detached")
+    page.locator("#running .row", has_text=run).wait_for()
+
+
+def test_what_a_run_does_just_now_is_told_first(own, tab):
+    """At which step it works and since when; until when it waits, in the zone of whoever reads."""
+    view = tab(url=own.url, timezone_id="Asia/Tokyo", locale="en-GB")
+    nap = own.run("nap", until="waiting")
+    page = view.open(f"runs/{nap}")
+    line = page.locator(".activity")
+    line.get_by_text("rest waits; it goes on in").wait_for()
+    shown = page.evaluate("document.querySelector('.activity time .exact').textContent")
+    moment = page.locator(".activity time").get_attribute("datetime")
+    options = "{dateStyle: 'medium', timeStyle: 'medium'}"
+    whole = page.evaluate(f"new Intl.DateTimeFormat('en-GB', {options}).format(Date.parse('{moment}'))")
+    assert shown in whole
+    gated = own.start("gated")
+    page = view.open(f"runs/{gated}")
+    page.locator(".activity", has_text="at work on gate, begun").wait_for()
+    (own.folder / "go").write_text("")
+    page.wait_for_selector(".activity", state="detached")
+
+
 def test_an_agent_is_killed_in_mid_saga_and_the_audit_says_so(own, tab):
     """Its saga is undone, and the page says what came of it in the words of the kill."""
     process = begin_saga(own)
@@ -83,7 +116,7 @@ def test_an_agent_is_killed_in_mid_saga_and_the_audit_says_so(own, tab):
         page.get_by_role("button", name="Kill mover").click()
         page.get_by_text("mover is terminated").wait_for()
         text = page.locator("#content").inner_text()
-        assert "because it carries the wrong parcel" in text
+        assert "reason: it carries the wrong parcel" in text
         assert "undone" in text
         assert "member.killed" in page.locator(".audit").inner_text()
         assert (own.folder / "put-down.txt").exists()
@@ -207,6 +240,36 @@ def test_a_list_holds_still_while_somebody_reads_it(own, tab):
     assert page.evaluate("document.activeElement.closest('.row').id") == f"run-{first}"
     page.keyboard.press(".")
     page.locator("#runs-rows .row").nth(1).wait_for()
+
+
+@pytest.mark.parametrize("height", [400, 900], ids=["a page that can be scrolled", "one that cannot"])
+def test_what_is_pointed_at_stays_where_it_is(own, tab, height):
+    """A section that comes above it does not push it away from under the pointer."""
+    own.start("gated")
+    page = tab(url=own.url, viewport={"width": 1280, "height": height}).open("")
+    page.wait_for_selector("body.is-live")
+    row = page.locator("#running .row").first
+    row.hover()
+    before = row.bounding_box()["y"]
+    assert page.locator("#failed").count() == 0
+    own.run("order", order="A7")
+    page.locator("#failed .row").first.wait_for(state="attached")
+    wait_until(lambda: abs(row.bounding_box()["y"] - before) < 2, "the row under the pointer")
+    assert page.locator("#running .row:hover").count() == 1
+
+
+def test_what_is_read_on_a_phone_stays_where_it_is(own, tab):
+    """There is no pointer and no focus: what stands where one reads is kept there."""
+    for _ in range(3):
+        own.start("gated")
+    page = tab(url=own.url, viewport={"width": 360, "height": 400}, has_touch=True).open("")
+    page.wait_for_selector("body.is-live")
+    row = page.locator("#running .row").first
+    row.evaluate("row => scrollTo(0, row.getBoundingClientRect().top - 110)")
+    before = row.bounding_box()["y"]
+    own.run("order", order="A7")
+    page.locator("#failed .row").first.wait_for(state="attached")
+    wait_until(lambda: abs(row.bounding_box()["y"] - before) < 2, "the row that is read")
 
 
 def test_an_open_detail_and_a_selection_stay_as_they_are(own, tab):
@@ -356,7 +419,7 @@ def test_two_sessions_are_followed_at_once(own, tab):
         view.wait_live()
     for session, view in pages.items():
         own.post(f"/sessions/{session}/members/mover/kill", reason=f"of {session}")
-        view.page.get_by_text(f"because of {session}").wait_for()
+        view.page.get_by_text(f"reason: of {session}").wait_for()
 
 
 def test_what_was_said_is_searched_for_and_found(own, tab):

@@ -3,12 +3,16 @@
 import html
 import json
 import re
+import shlex
+import sqlite3
 import subprocess
 
 import httpx
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.server.service import TROTH, wait_until
+from tests.server.pages.scene import Shop, add_session
+from tests.server.service import TROTH, Served, wait_until
 
 from troth.runtime.workflows.render.markup import visible
 
@@ -50,7 +54,7 @@ def test_a_page_tells_what_json_tells(shop, items, flow):
     assert f"{report['state']}</span>" in page
     assert f'title="{report["source"]}">{flow}.yaml</code>' in page
     for command in report["commands"]:
-        assert html.escape(command["command"].removesuffix(" --store shop.db"), quote=False) in page
+        assert html.escape(command["command"], quote=False) in page
 
 
 def rows_behind(client, path):
@@ -87,6 +91,57 @@ def test_counts_add_up_with_the_lists_behind_them(shop):
         assert {state for state, _ in pills} >= {"completed", "failed", "rolled+back", "waiting", "running"}
         for state, count in pills:
             assert rows_behind(client, f"/runs?state={state}") == int(count.replace(",", "")), state
+
+
+def test_more_questions_than_now_shows(tmp_path):
+    """The first of them, how many more there are, and a list that has all; of a run with several, each is counted once."""
+    shop = Shop(tmp_path)
+    try:
+        runs = {shop.run("asks", until="waiting", order=f"A{number}") for number in range(21)} | {shop.start("split")}
+        session = shop.post("/sessions", policy=[{"answer": "ask", "action": "lift"}])["id"]
+        shop.post(f"/sessions/{session}/members", agent="mover", score=0.9, actions=["lift"])
+        shop.post(f"/sessions/{session}/activate")
+        act = {"agent": "mover", "action": "lift", "inputs": {"weight": 3}}
+        with shop.served.client() as client:
+            asked = client.post(f"/sessions/{session}/execute", json=act, headers={"Prefer": "wait=0, respond-async"})
+            assert asked.status_code == 202, asked.text
+        with httpx.Client(base_url=shop.url, trust_env=False, timeout=120) as client:
+            wait_until(lambda: "<b>23</b> <span>wait for a person" in client.get("/").text, "all questions")
+            section = client.get("/").text.split('id="people"')[1].split("</section>")[0]
+            assert section.count('class="row"') == 20
+            assert "<b>wants to do lift</b>" in section
+            more = re.search(r'<a href="\./([^"]+)">3 more', section)
+            assert rows_behind(client, f"/{html.unescape(more[1])}") == 23
+            assert all(run in client.get("/runs?asking=1").text for run in runs)
+            waiting = client.get("/runs?state=waiting").text
+            assert waiting.count('class="row"') == 21, "the one that works beside its question is running"
+    finally:
+        shop.close()
+
+
+@pytest.mark.parametrize(
+    "store", [pytest.param((), id="the usual store"), pytest.param(("--store", "a b.db"), id="another")]
+)
+def test_what_to_do_first_works_as_it_stands(tmp_path, store):
+    """The command on the empty page can be pasted: it runs, in the store of this server, and the page shows the run."""
+    subprocess.run([TROTH, "init", "hello"], cwd=tmp_path, check=True, capture_output=True)
+    served = Served(tmp_path, "--no-key", "--workflows", "hello", *store)
+    try:
+        with httpx.Client(base_url=served.url, trust_env=False, timeout=120) as client:
+            for page in (client.get("/").text, client.get("/runs").text):
+                assert "Nothing has happened here yet" in page or "No run was begun yet" in page
+                command, over_http = re.findall(r"<pre>(.*?)</pre>", page)
+            name, *words = shlex.split(html.unescape(command))
+            assert name == "troth"
+            subprocess.run([TROTH, *words], cwd=tmp_path, check=True, capture_output=True)
+            shown = client.get("/runs").text
+            assert re.findall(r'class="row-state"><span class="state (\w+)"', shown) == ["completed"]
+            verb, path, body = html.unescape(over_http).split(" ", 2)
+            answer = client.request(verb, path, json=json.loads(body))
+            assert answer.status_code in (200, 202), answer.text
+            wait_until(lambda: client.get("/runs").text.count('class="row"') == 2, "the other run on the page")
+    finally:
+        served.close()
 
 
 def test_what_became_of_a_promise_is_what_json_tells(shop):
@@ -133,6 +188,42 @@ def test_the_file_shows_what_the_page_shows(shop):
     on_page = re.findall(r'<li><span class="soft mono">(\d+)</span><span>(.*?)</span>', page)
     in_file = re.findall(r'<tr><td class="soft">(\d+)</td><td>[^<]*</td><td>(.*?)</td>', file)
     assert in_file == on_page != []
+
+
+def test_the_file_of_a_talk_has_each_answer_beside_its_call(shop):
+    """As the page has it: what the tool answered, or in words that it failed; nothing is told twice."""
+    talk = shop.things["calls"]
+    command = [TROTH, "conversations", "show", talk, "--store", "shop.db", "--html", "-"]
+    file = subprocess.run(command, cwd=shop.folder, capture_output=True, text=True, check=True).stdout
+    rows = {tool: re.search(rf"<td>→ {tool}\((.*?)</td></tr>", file, re.DOTALL)[1] for tool in ("weigh", "price")}
+    assert "✓ it answered: 198 kg" in rows["weigh"]
+    assert "✗ it failed: ConnectionError: the price list does not answer" in rows["price"]
+    assert file.count("the price list does not answer") == 1
+
+
+def test_the_first_entry_that_does_not_hold(tmp_path):
+    """Whichever session it is of, each session's page says so once it verifies, and leads there."""
+    shop = Shop(tmp_path)
+    try:
+        first, second = add_session(shop), add_session(shop)
+        with sqlite3.connect(tmp_path / "shop.db") as connection:
+            which = (first, "refused")
+            (number,) = connection.execute("SELECT seq FROM audit WHERE session = ? AND kind = ?", which).fetchone()
+            connection.execute("UPDATE audit SET data = replace(data, 'sell', 'give') WHERE seq = ?", (number,))
+        with httpx.Client(base_url=shop.url, trust_env=False, timeout=120) as client:
+            own, other = (client.get(f"/sessions/{session}?verify=1").text for session in (first, second))
+            command = ("session", "show", first)
+            entries = [entry["number"] for entry in told(shop, *command)["audit"]]
+            assert number in entries
+            for page, words in ((own, "of this session"), (other, f"of session {first}")):
+                assert "✗ broken" in page
+                assert words in page
+                href = html.unescape(re.search(rf'href="([^"]+#entry-{number})">entry {number}</a> of', page)[1])
+                followed = client.get("/" + href.removeprefix("../")).text
+                entry = followed.split(f'id="entry-{number}"')[1].split("</li>")[0]
+                assert "the first entry that does not hold" in entry
+    finally:
+        shop.close()
 
 
 def test_what_each_member_did_is_what_json_tells(shop):

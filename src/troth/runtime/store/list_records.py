@@ -10,6 +10,7 @@ from typing import Generic, NamedTuple, TypeVar
 __all__ = [
     "ConversationItem",
     "DeliveryItem",
+    "OpenWaitItem",
     "Page",
     "PromiseItem",
     "RunItem",
@@ -66,6 +67,16 @@ class RunItem(NamedTuple):
     parent: str | None
     forked_from: str | None
     is_cancel_requested: bool
+
+
+class OpenWaitItem(NamedTuple):
+    """One thing that a run waits for: the signal, since when, until when, and what was noted with it, as JSON text."""
+
+    run: str
+    signal: str
+    at: float
+    until: float | None
+    note: str | None
 
 
 @dataclass(frozen=True, slots=True)

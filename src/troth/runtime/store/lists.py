@@ -5,7 +5,7 @@ states change, and changes are read behind a cursor. Every method may be called 
 """
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
 from troth.errors import MisuseError
@@ -13,6 +13,7 @@ from troth.runtime.arguments import check_count
 from troth.runtime.store.list_records import (
     ConversationItem,
     DeliveryItem,
+    OpenWaitItem,
     Page,
     PromiseItem,
     RunItem,
@@ -21,6 +22,7 @@ from troth.runtime.store.list_records import (
     StateChanges,
     StoreCounts,
 )
+from troth.runtime.store.rows.open_waits import list_open_waits
 from troth.runtime.store.rows.other_lists import count_states, list_conversations, list_sessions, read_changes
 from troth.runtime.store.rows.promise_lists import list_deliveries, list_promises
 from troth.runtime.store.rows.run_lists import RunFilter, list_runs
@@ -82,6 +84,13 @@ class StoreLists:
         return self._with_living(
             lambda execute, living: list_runs(execute, run_filter, living, cursor=cursor, limit=limit)
         )
+
+    def open_waits(self, run_ids: Sequence[str], *, signal: str) -> Mapping[str, Sequence[OpenWaitItem]]:
+        """What each of these runs waits for: signals whose names begin so, and that nobody has sent yet.
+
+        Also where another branch of the run works, or waits for something else. Runs that wait for none are not in it.
+        """
+        return self._answer(lambda execute: list_open_waits(execute, run_ids, signal))
 
     def conversations(
         self, *, states: Collection[str] | None = None, cursor: str | None = None, limit: int = 50

@@ -8,7 +8,7 @@ from troth.runtime.conversations import Conversation
 from troth.runtime.conversations.log import TOKENS, Status, stream_of
 from troth.runtime.conversations.transcript import Transcript, TranscriptEntry, read_transcript
 from troth.runtime.tools.call import error_in
-from troth.runtime.workflows.render.markup import Html, cut, join, tag
+from troth.runtime.workflows.render.markup import Html, cut, join, tag, text_box
 from troth.runtime.workflows.render.words import span, used
 from troth.server.access.owners import afind
 from troth.server.access.scopes import Scope, check_scope
@@ -52,9 +52,7 @@ async def show(view: View) -> HtmlPage:
         ),
         tag(
             "div",
-            panel(
-                tag("b", "✗ the last run failed"), tag("pre", cut(talk.error, 2000), class_="message"), kind="failed"
-            ),
+            panel(tag("b", "✗ the last run failed"), text_box(talk.error, 2000), kind="failed"),
             data_copy_error=True,
         )
         if talk.error

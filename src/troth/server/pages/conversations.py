@@ -42,7 +42,7 @@ def _nothing(view: View, words: dict[str, str], following: str | None) -> Html:
         return empty(tag("h2", "No conversation is like that"), tag("p", "Take a word out of the filter to see more."))
     agents = ", ".join(view.context.agents)
     return empty(
-        tag("h2", "Nobody has talked with an agent yet"),
+        tag("h2", "No conversation with an agent yet"),
         tag("p", "This server has the agents ", tag("b", agents), ".")
         if agents
         else tag("p", "This server has no agents."),

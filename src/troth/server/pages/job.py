@@ -59,11 +59,11 @@ def _ending(job: JobRecord) -> str:
 
 def _about(job: JobRecord) -> Html:
     return facts(
-        fact("outcome", _ending(job)) if job.state is not JobState.FAILED else None,
+        fact("outcome", _ending(job)) if job.ended_at and job.state is not JobState.FAILED else None,
         fact("started", moment(job.created_at)),
         fact("ended", moment(job.ended_at)) if job.ended_at else None,
         fact("exit code", job.exit_code) if job.exit_code is not None else None,
-        fact("in", tag("code", job.cwd)),
+        fact("folder", tag("code", job.cwd)),
         fact("printed", f"{job.output_bytes:,} bytes"),
     )
 

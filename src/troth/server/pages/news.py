@@ -13,6 +13,8 @@ from troth.runtime.jobs.job_log import stream_of as job_stream
 from troth.runtime.store import DamagedStoreError, Store
 from troth.runtime.store.list_records import changes_topic
 from troth.runtime.store.sqlite.transaction import history_topic, stream_topic
+from troth.runtime.workflows.execute.waits import approval_signal
+from troth.runtime.workflows.registry import FAMILY
 from troth.server.context import ServerContext
 from troth.server.errors import ApiError
 from troth.server.streams.feeds import EventPage, Item
@@ -21,6 +23,8 @@ __all__ = ["NewsSource", "have_of", "news_source"]
 
 _APART = 0.25
 _ALL_APART = 0.8  # what all pages follow changes most; with the page in it, it is there within a second
+_AT_WORK = 200  # runs at work whose questions are looked at
+_ASKED = approval_signal("")
 _AUDIT = 0.7  # seconds between two looks at the audit of a session
 _OUTPUT = 0.5  # seconds between two looks at what a job prints: that goes to a file, and nothing is committed for it
 
@@ -107,5 +111,12 @@ def _session(store: Store, session_id: str) -> object:
 
 
 def _everything(store: Store) -> object:
-    """The last change, and the counts: a run whose process has died is another one's without any change."""
-    return store.lists.changes(limit=1).last, store.lists.counts()
+    """The last change, the counts, and what runs at work ask.
+
+    A process that dies writes nothing, and a question that one branch of a run asks is no change of the run's state.
+    """
+    last, counts = store.lists.changes(limit=1).last, store.lists.counts()
+    if not counts.runs.get("running"):
+        return last, counts
+    at_work = [run.id for run in store.lists.runs(family=FAMILY, states=["running"], limit=_AT_WORK)]
+    return last, counts, store.lists.open_waits(at_work, signal=_ASKED)

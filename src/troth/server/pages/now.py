@@ -5,21 +5,22 @@ from dataclasses import dataclass
 
 from starlette.responses import RedirectResponse, Response
 
-from troth.runtime.assemble import Runtime
 from troth.runtime.sessions.policy.consent import Ask
 from troth.runtime.store.list_records import ConversationItem, DeliveryItem, PromiseItem, RunItem
 from troth.runtime.workflows.record.report import RunReport
 from troth.runtime.workflows.render.markup import Html, cut, join, tag
 from troth.server.access.scopes import Scope
 from troth.server.guard_log import GuardNote
+from troth.server.pages.frame.first_run import first_run
 from troth.server.pages.frame.layout import HEADERS, HtmlPage
 from troth.server.pages.frame.parts import badge, empty, heading_of, moment, row, rows, since
 from troth.server.pages.frame.view import View
+from troth.server.pages.lists.asking_row import ask_row, asking_row
 from troth.server.pages.lists.delivery_row import delivery_row
 from troth.server.pages.lists.queries import (
     ListFilter,
-    asking_runs,
     counts_of_runs,
+    ended_at,
     failures_since,
     find_conversations,
     find_deliveries,
@@ -27,14 +28,15 @@ from troth.server.pages.lists.queries import (
     find_runs,
     is_mine,
     open_kills,
-    report_of,
 )
-from troth.server.pages.lists.run_row import item_row, run_row
+from troth.server.pages.lists.run_row import brief_row, item_row
 from troth.server.pages.lists.talk_row import talk_row
+from troth.server.pages.lists.under_way import AskingRun, LongRun, asking_runs, brief_reports, unfinished_runs
 
 __all__ = ["act", "show"]
 
 _SHOWN = 8
+_MOST_ASKING = 20
 _MANY = 200  # of what is not counted by the store
 _DAY = 86_400.0
 _SEEN = "troth_seen"
@@ -47,13 +49,13 @@ class _Picture:
     """What there is just now."""
 
     counts: dict[str, int]
-    running: list[RunReport]
+    running: list[RunReport | LongRun]
     waiting: list[RunItem]
-    interrupted: list[RunReport]
-    people: list[RunReport]
+    interrupted: list[RunReport | LongRun]
+    people: list[AskingRun]
     asks: list[Ask]
-    failed: list[RunReport]
-    failures: int
+    failed: list[RunReport | LongRun]
+    failures: list[RunItem]
     talks: dict[str, list[ConversationItem]]
     talking: int
     jobs: list[PromiseItem]
@@ -82,19 +84,20 @@ async def show(view: View) -> HtmlPage:
         _card(view.link("runs", state="running"), counts.get("running", 0), "running", "running"),
         _card(view.link("conversations", state="running"), picture.talking, "agents talking", "running"),
         _card("#people", len(picture.people) + len(picture.asks), "wait for a person", "waiting"),
-        _card("#failed", picture.failures, words, "failed"),
+        _card("#failed", len(picture.failures), words, "failed"),
         _card(view.link("runs", state="interrupted"), counts.get("interrupted", 0), "interrupted", "interrupted"),
         _card(view.link("promises"), picture.not_delivered, "not delivered", "stored"),
         _card("#kills", len(picture.kills), "open kills", "killed"),
         _card("#incidents", len(picture.incidents), "guard incidents", "failed"),
         class_="cards",
     )
-    unasked = [item for item in picture.waiting if item.id not in {run.id for run in picture.people}]
-    people = [*(_person(view, run) for run in picture.people), *(_ask(view, ask) for ask in picture.asks)]
+    asking = {asking.run.id for asking in picture.people if asking.run.state == "waiting"}
+    unasked = [item for item in picture.waiting if item.id not in asking]
+    people = [*(ask_row(view, ask) for ask in picture.asks), *(asking_row(view, asking) for asking in picture.people)]
     body = join(
         tag("h1", "Now"),
         cards,
-        _section("people", "Waits for a person", people, len(people), most=len(people)),
+        _section("people", "Waits for a person", people, len(people), view.link("runs", asking="1"), most=_MOST_ASKING),
         _failed(view, picture, last_look),
         _section(
             "failed-talks",
@@ -112,8 +115,8 @@ async def show(view: View) -> HtmlPage:
         ),
         _section(
             "interrupted",
-            "Interrupted: nobody carries them out",
-            [run_row(view, run) for run in picture.interrupted],
+            "Interrupted: no process carries them out",
+            [brief_row(view, run) for run in picture.interrupted],
             counts.get("interrupted", 0),
             view.link("runs", state="interrupted"),
         ),
@@ -127,7 +130,7 @@ async def show(view: View) -> HtmlPage:
         _section(
             "running",
             "Running",
-            [run_row(view, run) for run in picture.running],
+            [brief_row(view, run) for run in picture.running],
             counts.get("running", 0),
             view.link("runs", state="running"),
             none="Nothing runs just now.",
@@ -150,7 +153,7 @@ async def show(view: View) -> HtmlPage:
             "waiting",
             "Waits for a moment, or for another run",
             [item_row(view, run) for run in unasked],
-            counts.get("waiting", 0) - len(picture.people),
+            counts.get("waiting", 0) - len(asking),
             view.link("runs", state="waiting"),
         ),
         _section(
@@ -193,26 +196,27 @@ def _seen(view: View) -> float:
 def _look(view: View, last_look: float) -> _Picture:
     runtime, owner = view.context.runtime, view.caller.sees
 
-    def runs(*states: str, limit: int = _SHOWN) -> list[RunItem]:
-        return list(find_runs(runtime, ListFilter(states), "", limit, owner).items)
+    def runs(*states: str) -> list[RunReport | LongRun]:
+        return brief_reports(runtime, find_runs(runtime, ListFilter(states), "", _SHOWN, owner))
 
     def talks(state: str) -> list[ConversationItem]:
         return list(find_conversations(runtime, ListFilter((state,)), "", _MANY, owner).items)
 
     failed = failures_since(runtime, last_look, owner)
+    waiting = unfinished_runs(runtime, owner, "waiting")
     by_state = {state: talks(state) for state in ("running", "failed", "interrupted")}
     by_state["failed"] = [talk for talk in by_state["failed"] if talk.changed_at > last_look]
     everything = runtime.store.lists.counts() if owner is None else None
     owed = find_deliveries(runtime, _OWED, "", _MANY, owner)
     return _Picture(
         counts=counts_of_runs(runtime, owner),
-        running=_reports(runtime, runs("running")),
-        waiting=runs("waiting", limit=_SHOWN * 3),
-        interrupted=_reports(runtime, runs("interrupted")),
-        people=asking_runs(runtime, owner),
+        running=runs("running"),
+        waiting=waiting,
+        interrupted=runs("interrupted"),
+        people=asking_runs(runtime, [*waiting, *unfinished_runs(runtime, owner, "running", "interrupted")]),
         asks=[ask for ask in runtime.hypervisor.asks() if is_mine(runtime, owner, ask.session)],
-        failed=_reports(runtime, failed[:_SHOWN]),
-        failures=len(failed),
+        failed=brief_reports(runtime, failed[:_SHOWN]),
+        failures=failed,
         owed=list(owed.items),
         not_delivered=len(owed) if everything is None else sum(everything.deliveries.get(state, 0) for state in _OWED),
         talks=by_state,
@@ -221,10 +225,6 @@ def _look(view: View, last_look: float) -> _Picture:
         kills=open_kills(runtime, owner),
         incidents=list(reversed(view.context.guard_log.notes)) if owner is None else [],
     )
-
-
-def _reports(runtime: Runtime, items: list[RunItem]) -> list[RunReport]:
-    return [report for item in items if (report := report_of(runtime, item.id)) is not None]
 
 
 def _card(href: str, count: int, word: str, state: str) -> Html:
@@ -252,12 +252,12 @@ def _section(
 def _failed(view: View, picture: _Picture, last_look: float) -> Html:
     if not picture.failed:
         return Html("")
-    latest = max(run.ended_at or run.created_at for run in picture.failed)
-    more_count = picture.failures - len(picture.failed)
+    latest = max(ended_at(run) for run in picture.failures)
+    more_count = len(picture.failures) - len(picture.failed)
     return tag(
         "section",
         tag("h2", "Failed since ", moment(last_look), id="failed-heading"),
-        rows((run_row(view, run) for run in picture.failed), "failed-rows"),
+        rows((brief_row(view, run) for run in picture.failed), "failed-rows"),
         tag(
             "div",
             tag("a", f"{more_count:,} more", href=view.link("runs", failed_since=f"{last_look:.3f}"))
@@ -271,23 +271,9 @@ def _failed(view: View, picture: _Picture, last_look: float) -> Html:
     )
 
 
-def _person(view: View, run: RunReport) -> Html:
-    step = next(step for step in run.waiting_for if step.question)
-    note = join(tag("b", f"{step.place} asks: "), cut(step.question, 200))
-    return row(
-        f"ask-{run.id}", view.link("runs", run.id), badge("waiting"), run.workflow, run.id, note, moment(run.created_at)
-    )
-
-
-def _ask(view: View, ask: Ask) -> Html:
-    note = join(tag("b", f"{ask.agent} wants {ask.what}"), f" {cut(ask.reason, 200)}")
-    href = view.link("sessions", ask.session)
-    return row(f"act-{ask.id}", href, badge("waiting"), f"session {ask.session}", ask.id, note, None)
-
-
 def _job(view: View, job: PromiseItem) -> Html:
     href = view.link("jobs", job.subject)
-    note = f"to {job.channel or 'whoever asks'}"
+    note = f"to {job.channel}" if job.channel else "kept until asked for"
     return row(f"job-{job.id}", href, badge("running"), heading_of(job.title), job.id, note, moment(job.created_at))
 
 
@@ -311,7 +297,6 @@ def _incident(number: int, note: GuardNote) -> Html:
 
 def _welcome(view: View) -> Html:
     names = list(view.context.workflows)
-    first = f"troth run {names[0]}.yaml" if names else "troth run hello.yaml"
     return empty(
         tag("h2", "Nothing has happened here yet"),
         tag(
@@ -319,7 +304,8 @@ def _welcome(view: View) -> Html:
             "This page shows what runs, what waits for a person, what failed and why, and what is not delivered yet.",
         ),
         tag("p", "Begin a run, and it appears here by itself:"),
-        tag("pre", first if names else "troth init hello.yaml\ntroth run hello.yaml"),
-        tag("p", "This server knows the workflows ", tag("b", ", ".join(names)), ".") if names else None,
-        tag("p", "Or send one over HTTP: ", tag("code", 'POST /v1/runs {"workflow": …}'), class_="soft"),
+        first_run(view.context),
+        tag("p", f"This server has the workflow{'s' if len(names) > 1 else ''} ", tag("b", ", ".join(names)), ".")
+        if names
+        else None,
     )

@@ -3,8 +3,9 @@
 from shlex import quote
 
 from troth.errors import MisuseError
+from troth.runtime.assemble import store_options
 from troth.runtime.store.promise_records import DeliveryRecord, DeliveryState, PromiseRecord
-from troth.runtime.workflows.render.markup import Html, cut, join, shown_json, tag
+from troth.runtime.workflows.render.markup import Html, cut, join, shown_json, tag, text_box
 from troth.server.access.owners import acheck_seen
 from troth.server.access.scopes import Scope, check_scope
 from troth.server.errors import ApiError, not_found
@@ -37,7 +38,7 @@ async def show(view: View) -> HtmlPage:
             "div",
             panel(
                 tag("b", "✗ its work failed"),
-                tag("pre", _error(promise), class_="message"),
+                text_box(_error(promise), 2000),
                 tag("p", "Why: see the ", _work(view, promise), "."),
                 kind="failed",
             ),
@@ -50,8 +51,8 @@ async def show(view: View) -> HtmlPage:
             fact("promised", moment(promise.created_at)),
             fact("its work", _ended(promise)),
             fact("kept until", moment(promise.expires_at)) if promise.expires_at else None,
-            fact("meant for", promise.channel or "whoever asks"),
-            fact("of", _session(view, promise)),
+            fact("meant for", promise.channel or "no channel: it is kept until asked for"),
+            fact("session", _session(view, promise)),
             fact("work", _work(view, promise)),
         ),
         join(tag("h2", "Result"), tag("pre", shown_json(promise.result, 20_000), class_="value", tabindex="0"))
@@ -72,7 +73,7 @@ _STORIES = {
     "leased": "Its result is being sent just now.",
     "stored": "Its result is kept until it is asked for: no channel could push it.",
     "delivered": "Its result has arrived.",
-    "expired": "Nobody asked for its result in time, and it is gone.",
+    "expired": "Its result was not asked for in time, and is gone.",
     "dead": "Its result is there, and did not arrive: every attempt to send it failed. Replay it to send it once more.",
     "open": "The work goes on. Nothing is to be sent yet.",
 }
@@ -99,7 +100,7 @@ async def _find(view: View) -> tuple[PromiseRecord, list[DeliveryRecord]]:
 
 def _error(promise: PromiseRecord) -> str:
     error = promise.error or {}
-    return cut(f"{error.get('type')}: {error.get('message')}", 2000)
+    return f"{error.get('type')}: {error.get('message')}"
 
 
 def _session(view: View, promise: PromiseRecord) -> Html:
@@ -133,12 +134,15 @@ def _delivery(view: View, promise: PromiseRecord, record: DeliveryRecord) -> Htm
         else None,
     ]
     details = facts(
-        fact("went to", record.channel or "nobody yet", f", meant for {promise.channel}" if rerouted else None),
+        fact("went to", record.channel or "no channel yet", f", meant for {promise.channel}" if rerouted else None),
         fact("tried", times(record.attempt)) if record.attempt else None,
         fact("next try", moment(record.due_at)) if record.state is DeliveryState.DUE and record.due_at else None,
         fact("receipt", cut(record.receipt, 500)) if record.receipt else None,
         fact("finished", moment(record.finished_at)) if record.finished_at else None,
-        fact("as a command", tag("code", f"troth outbox replay {quote(record.id)}", class_="command"))
+        fact(
+            "as a command",
+            tag("code", f"troth outbox replay {quote(record.id)}{store_options(view.context.store)}", class_="command"),
+        )
         if record.state is DeliveryState.DEAD
         else None,
     )
@@ -147,7 +151,7 @@ def _delivery(view: View, promise: PromiseRecord, record: DeliveryRecord) -> Htm
         badge(record.state),
         f" {_KINDS.get(record.kind, record.kind)} ",
         tag("code", record.id, class_="soft"),
-        tag("pre", f"the receiver said: {cut(record.problem, 2000)}", class_="message") if record.problem else None,
+        text_box(f"the receiver said: {record.problem}", 2000) if record.problem else None,
         details,
         _attempts(record),
         tag("pre", cut(record.text, 4000)) if record.text else None,
@@ -169,7 +173,7 @@ def _attempts(record: DeliveryRecord) -> Html | None:
             if attempt.channel and attempt.outcome != "acknowledged"
             else " ",
             moment(attempt.at),
-            tag("pre", cut(attempt.words, 400), class_="message") if attempt.words else None,
+            text_box(attempt.words, 400) if attempt.words else None,
         )
         for attempt in attempts
     )

@@ -89,7 +89,7 @@ def _sum(counts: OutboxCounts) -> Html:
 def _row(view: View, promise: PromiseItem) -> Html:
     state = badge(promise.state if promise.delivery is None else promise.delivery)
     became = "" if promise.state == PromiseState.OPEN else f" {promise.state}"
-    note = f"{promise.work}{became}, to {promise.channel or 'whoever asks'}"
+    note = f"{promise.work}{became}, {f'to {promise.channel}' if promise.channel else 'kept until asked for'}"
     href = view.link("promises", promise.id)
     return row(
         f"promise-{promise.id}", href, state, heading_of(promise.title), promise.id, note, moment(promise.created_at)

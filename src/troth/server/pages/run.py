@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from troth.errors import MisuseError
+from troth.runtime.assemble import store_options
 from troth.runtime.engine.errors import UnknownRunError
 from troth.runtime.workflows.execute.run_ids import new_id
 from troth.runtime.workflows.record.report import RunReport, RunWord, StepReport
@@ -12,7 +13,7 @@ from troth.runtime.workflows.render.folding import folded
 from troth.runtime.workflows.render.markup import Html, cut, join, shown_json, tag
 from troth.runtime.workflows.render.run_parts import cause, commands, question, row, undone
 from troth.runtime.workflows.render.svg import graph_svg
-from troth.runtime.workflows.render.words import RUN_MARKS, due, short_place, span, used
+from troth.runtime.workflows.render.words import RUN_MARKS, short_place, span, used
 from troth.server.access.owners import aclaim, afind
 from troth.server.access.scopes import Scope, check_scope
 from troth.server.channels import HttpChannel
@@ -21,6 +22,7 @@ from troth.server.pages.frame.layout import HtmlPage
 from troth.server.pages.frame.parts import address, badge, fact, facts, field, moment, panel
 from troth.server.pages.frame.view import View
 from troth.server.pages.lists.queries import BAD, ListFilter, find_runs
+from troth.server.pages.run_activity import activity, until
 from troth.server.pages.run_diff import difference_table
 from troth.server.run_reports import areport
 
@@ -82,8 +84,8 @@ def _top(view: View, run: RunReport, parent: str | None, completed: str | None) 
         ),
         tag("div", cause(run), id="cause", data_copy_error=True),
         _result(run) if run.state is RunWord.COMPLETED else None,
-        panel(due(run), kind="next") if due(run) else None,
         (_question(view, run, step) for step in run.waiting_for if step.question),
+        activity(run),
         _go_on(view, run),
         undone(run),
         _about(view, run, parent, completed),
@@ -142,7 +144,7 @@ def _question(view: View, run: RunReport, step: StepReport) -> Html:
                 class_="answer",
             )
         ]
-    return panel(question(step), answers, kind="next question")
+    return panel(question(step, until(step)), answers, kind="next question")
 
 
 def _can_answer(view: View, step: StepReport) -> bool:
@@ -151,7 +153,7 @@ def _can_answer(view: View, step: StepReport) -> bool:
 
 def _go_on(view: View, run: RunReport) -> Html:
     """The commands to go on with, and the buttons that do the same."""
-    lines = run.commands()
+    lines = run.commands(store_options(view.context.store))
     path = address("runs", run.id)
     overdue = run.state is RunWord.WAITING and run.overdue() > 0
     can_resume = run.state in (RunWord.FAILED, RunWord.INTERRUPTED, RunWord.ROLLBACK_INCOMPLETE) and not run.rolled_back

@@ -5,11 +5,14 @@ import time
 from troth.runtime.workflows.record.report import RunWord
 from troth.runtime.workflows.render.markup import Html, join, tag
 from troth.server.errors import ApiError
+from troth.server.pages.frame.first_run import first_run
 from troth.server.pages.frame.layout import HtmlPage
 from troth.server.pages.frame.parts import badge, choices, empty, field, filter_form, moment, none_so_far, pager, rows
 from troth.server.pages.frame.view import View
-from troth.server.pages.lists.queries import ListFilter, counts_of_runs, failures_since, find_runs
+from troth.server.pages.lists.asking_row import ask_row, asking_row
+from troth.server.pages.lists.queries import ListFilter, counts_of_runs, failures_since, find_runs, is_mine
 from troth.server.pages.lists.run_row import item_row
+from troth.server.pages.lists.under_way import runs_that_ask
 
 __all__ = ["show"]
 
@@ -21,6 +24,8 @@ async def show(view: View) -> HtmlPage:
     """The page."""
     if view.word("failed_since"):
         return await _failures(view)
+    if view.word("asking"):
+        return await _asking(view)
     words = view.words("state", "workflow", "session", "since", "text", "before")
     if words["state"] and words["state"] not in set(RunWord):
         raise ApiError(400, "invalid_field", f"There is no state {words['state']!r} of a run.", param="state")
@@ -34,7 +39,7 @@ async def show(view: View) -> HtmlPage:
         tag("h1", "Runs"),
         _pills(view, counts, words["state"]),
         _filters(view, words),
-        rows((item_row(view, run) for run in page), "runs-rows") if page.items else _nothing(words, page.next),
+        rows((item_row(view, run) for run in page), "runs-rows") if page.items else _nothing(view, words, page.next),
         pager(view.link("runs"), words, page.next),
     )
     return HtmlPage("Runs", body, "runs", "on=all")
@@ -62,6 +67,30 @@ async def _failures(view: View) -> HtmlPage:
         tag("nav", links, class_="pager", aria_label="More of this list") if any(links) else None,
     )
     return HtmlPage("Runs that failed", body, "runs", "on=all")
+
+
+async def _asking(view: View) -> HtmlPage:
+    """All that waits for a person: the list behind the number on *Now*."""
+    runtime, owner = view.context.runtime, view.caller.sees
+    asks = await view.ask(lambda: [ask for ask in runtime.hypervisor.asks() if is_mine(runtime, owner, ask.session)])
+    runs = await view.ask(lambda: runs_that_ask(runtime, owner))
+    items = [*(ask_row(view, ask) for ask in asks), *(asking_row(view, run) for run in runs)]
+    after = view.number("after")
+    shown = items[after : after + _SHOWN]
+    older = len(items) - after - _SHOWN
+    links = [
+        tag("a", "« first", href=view.link("runs", asking="1")) if after else None,
+        tag("a", f"{older:,} more »", href=view.link("runs", asking="1", after=after + _SHOWN), rel="next")
+        if older > 0
+        else None,
+    ]
+    body = join(
+        tag("h1", "Waits for a person"),
+        tag("p", "questions of runs, and acts that need a yes · ", tag("a", "all runs", href=view.link("runs"))),
+        rows(shown, "runs-rows") if shown else empty(tag("h2", "Nothing waits for a person")),
+        tag("nav", links, class_="pager", aria_label="More of this list") if any(links) else None,
+    )
+    return HtmlPage("Waits for a person", body, "runs", "on=all")
 
 
 def _moment(word: str) -> float:
@@ -129,7 +158,7 @@ def _filters(view: View, words: dict[str, str]) -> Html:
     )
 
 
-def _nothing(words: dict[str, str], following: str | None) -> Html:
+def _nothing(view: View, words: dict[str, str], following: str | None) -> Html:
     if following is not None:
         return none_so_far()
     if any(words.values()):
@@ -137,5 +166,5 @@ def _nothing(words: dict[str, str], following: str | None) -> Html:
     return empty(
         tag("h2", "No run was begun yet"),
         tag("p", "Begin one, and it appears here by itself:"),
-        tag("pre", "troth init hello.yaml\ntroth run hello.yaml"),
+        first_run(view.context),
     )

@@ -12,10 +12,10 @@ from troth.runtime.workflows.render.markup import Html, cut, join, shown_json, t
 from troth.server.access.scopes import Scope, check_scope
 from troth.server.errors import ApiError
 from troth.server.pages.frame.layout import HtmlPage
-from troth.server.pages.frame.parts import address, badge, fact, facts, field, moment, panel
+from troth.server.pages.frame.parts import address, badge, fact, facts, field, moment, panel, times
 from troth.server.pages.frame.view import View
-from troth.server.pages.session_activity import activity_lists, refusals
-from troth.server.pages.session_audit import ENTRIES, audit_list
+from troth.server.pages.session_activity import activity_lists, below, refusals
+from troth.server.pages.session_audit import ENTRIES, audit_list, entry_of
 from troth.server.pages.session_members import members_table
 from troth.server.routes.sessions import seen_session
 
@@ -43,9 +43,11 @@ async def show(view: View) -> HtmlPage:
     after = view.number("after")
     contents = await view.ask(lambda: view.context.store.read_sessions(lambda rows: _read(rows, session.id, after)))
     asks = await view.ask(lambda: hypervisor.asks(session.id))
-    verdict = None
+    verdict, broken = None, None
     if view.word("verify") and view.may(Scope.ADMIN):
         verdict = await view.ask(hypervisor.verify_audit)
+        number = verdict.entry if verdict.is_broken else None
+        broken = None if number is None else await view.ask(lambda: entry_of(view, number))
     body = join(
         tag(
             "div",
@@ -60,11 +62,11 @@ async def show(view: View) -> HtmlPage:
         _about(session),
         tag("h2", "Members"),
         members_table(view, session, contents.members),
-        _work(view, contents.work),
+        _work(view, contents.work, {ask.id for ask in asks}),
         refusals(view, session, contents.did),
         activity_lists(view, session, contents.did),
-        _workspace(contents),
-        audit_list(view, session, contents.entries, after, verdict),
+        _workspace(session.id, contents),
+        audit_list(view, session, contents.entries, after, verdict, broken),
     )
     return HtmlPage(
         f"{session.state}: session {session.id}", body, "sessions", address(on="session", id=session.id)[1:]
@@ -106,7 +108,7 @@ def _ask(view: View, ask: Ask) -> Html:
     )
     yes = sum(1 for _, is_yes, _ in ask.answers if is_yes)
     return panel(
-        tag("b", f"{ask.agent} wants {ask.what}"),
+        tag("b", f"{ask.agent} wants to do {ask.what}"),
         tag("p", cut(ask.reason, 1000)) if ask.reason else None,
         tag("pre", shown_json(ask.arguments)),
         tag("p", f"{yes} of {ask.people} said yes; it expires ", moment(ask.expires_at), class_="soft"),
@@ -129,7 +131,10 @@ def _kill(row: KillRow) -> Html:
     """What came of a kill, in its own words."""
     if row.answer is None:
         return panel(
-            tag("b", f"{row.agent} is being killed"), f": {cut(row.reason, 1000)} ", moment(row.at), kind="next"
+            tag("b", f"{row.agent} is being killed"),
+            f", reason: {cut(row.reason, 1000)} · ",
+            moment(row.at),
+            kind="next",
         )
     kill = Kill.of(row)
     word = "is terminated" if kill.terminated else "is NOT terminated; its membership is revoked"
@@ -140,7 +145,7 @@ def _kill(row: KillRow) -> Html:
     ]
     return panel(
         tag("b", f"{'✓' if kill.terminated else '✗'} {kill.agent} {word}"),
-        tag("p", f"because {cut(kill.reason, 1000)}, ", moment(kill.at)),
+        tag("p", f"reason: {cut(kill.reason, 1000)} · ", moment(kill.at)),
         facts(*lists) if lists else None,
         kind="good" if kill.terminated else "failed",
     )
@@ -159,19 +164,21 @@ def _about(session: Session) -> Html:
     )
 
 
-def _work(view: View, work: list[WorkRow]) -> Html:
+def _work(view: View, work: list[WorkRow], asked: set[str]) -> Html:
+    """What is under way. An act that waits for a yes does not work."""
     if not work:
         return Html("")
     rooms = {"conversation": "conversations", "job": "jobs"}
     items = (
         tag(
             "li",
-            tag("span", "▶", class_="running"),
+            tag("span", "◷", class_="waiting") if row.id in asked else tag("span", "▶", class_="running"),
             tag(
                 "span",
                 tag("b", row.agent),
                 f" {row.kind} ",
                 tag("a", cut(row.what, 120), href=view.link(rooms.get(row.kind, "runs"), row.id)),
+                " waits for a yes" if row.id in asked else None,
             ),
             moment(row.begun_at),
         )
@@ -180,13 +187,20 @@ def _work(view: View, work: list[WorkRow]) -> Html:
     return join(tag("h2", "At work"), tag("ul", items, class_="events"))
 
 
-def _workspace(contents: _Rows) -> Html:
+def _workspace(session_id: str, contents: _Rows) -> Html:
     if not contents.files and not contents.changes:
         return Html("")
     files = (
         tag(
             "tr",
-            tag("td", tag("details", tag("summary", tag("code", cut(row.path, 200))), tag("pre", cut(row.text, 4000)))),
+            tag(
+                "td",
+                tag(
+                    "details",
+                    tag("summary", tag("code", cut(below(session_id, row.path), 200))),
+                    tag("pre", cut(row.text, 4000)),
+                ),
+            ),
             tag("td", row.owner),
             tag("td", moment(row.written_at)),
         )
@@ -194,14 +208,17 @@ def _workspace(contents: _Rows) -> Html:
     )
     history = (
         tag(
-            "li", tag("b", row.agent), f" {row.kind.removeprefix('workspace.')} {cut(_path(row), 200)} ", moment(row.at)
+            "li",
+            tag("b", row.agent),
+            f" {row.kind.removeprefix('workspace.')} {cut(below(session_id, _path(row)), 200)} ",
+            moment(row.at),
         )
         for row in contents.changes
     )
     return join(
         tag("h2", "Workspace"),
         tag("div", tag("table", tag("tbody", files)), class_="scroll") if contents.files else None,
-        tag("details", tag("summary", f"history: {len(contents.changes)} changes"), tag("ul", history))
+        tag("details", tag("summary", f"history: {times(len(contents.changes), 'change')}"), tag("ul", history))
         if contents.changes
         else None,
     )

@@ -2,13 +2,14 @@
 
 from collections import Counter
 
+from troth.runtime.assemble import store_options
 from troth.runtime.sessions.activity import LAST_ENTRIES, Activity
 from troth.runtime.sessions.session import Session
 from troth.runtime.workflows.render.markup import Html, cut, join, tag
 from troth.server.pages.frame.parts import moment
 from troth.server.pages.frame.view import View
 
-__all__ = ["activity_lists", "refusals"]
+__all__ = ["activity_lists", "below", "refusals"]
 
 _SHOWN = 50  # of each member; all of them are in `--json`
 _MARKS = {"done": "✓", "completed": "✓", "failed": "✗", "refused": "✗", "begun": "▶"}
@@ -25,6 +26,11 @@ def activity_lists(view: View, session: Session, did: dict[str, list[Activity]])
     )
 
 
+def _command(view: View, session: Session) -> str:
+    """What shows all of them."""
+    return f"troth session show {session.id} --json{store_options(view.context.store)}"
+
+
 def _member(view: View, session: Session, agent: str, activities: list[Activity]) -> Html:
     name = tag("b", cut(agent, 80))
     if not activities:
@@ -35,7 +41,11 @@ def _member(view: View, session: Session, agent: str, activities: list[Activity]
     return tag(
         "details",
         tag("summary", name, f": {told}"),
-        tag("p", f"{earlier} earlier ones are in `troth session show {session.id} --json`.", class_="soft")
+        tag(
+            "p",
+            f"{earlier} earlier ones are in `{_command(view, session)}`.",
+            class_="soft",
+        )
         if earlier > 0
         else None,
         tag("ul", (_line(view, session, activity) for activity in activities[-_SHOWN:]), class_="events"),
@@ -56,19 +66,25 @@ def _line(view: View, session: Session, activity: Activity, agent: str = "") -> 
             "span",
             tag("b", cut(agent, 80), " ") if agent else None,
             None if activity.why.startswith(f"{activity.what} ") else tag("span", activity.outcome, " ", class_=css),
-            f"{_words(activity)} ",
+            f"{_words(session.id, activity)} ",
             tag("a", f"entry {activity.number}", href=entry),
         ),
         moment(activity.at),
     )
 
 
-def _words(activity: Activity) -> str:
-    """What was done or refused, and why; what a reason begins with is not told twice."""
-    kind = "" if activity.kind == "refused" else f"{activity.kind} "
+def below(session_id: str, path: str) -> str:
+    """The path of a text as its own session sees it: that each begins with the session goes without saying."""
+    return path.removeprefix(f"/sessions/{session_id}/")
+
+
+def _words(session_id: str, activity: Activity) -> str:
+    """What was done or refused, and why; neither what a reason begins with is told twice, nor that an undo is one."""
+    is_told = activity.kind == "refused" or activity.what.startswith(f"{activity.kind} ")
+    kind = "" if is_told else f"{activity.kind} "
     if activity.why.startswith(activity.what):
         return f"{kind}{cut(activity.why or activity.what, 400)}"
-    return f"{kind}{cut(activity.what, 200)}{': ' if activity.why else ''}{cut(activity.why, 400)}"
+    return f"{kind}{cut(below(session_id, activity.what), 200)}{': ' if activity.why else ''}{cut(activity.why, 400)}"
 
 
 def refusals(view: View, session: Session, did: dict[str, list[Activity]]) -> Html:
@@ -89,7 +105,11 @@ def refusals(view: View, session: Session, did: dict[str, list[Activity]]) -> Ht
     return join(
         tag("h2", "Refused"),
         tag("ul", lines, class_="events refused"),
-        tag("p", f"{more} earlier ones are in `troth session show {session.id} --json`.", class_="soft")
+        tag(
+            "p",
+            f"{more} earlier ones are in `{_command(view, session)}`.",
+            class_="soft",
+        )
         if more > 0
         else None,
     )

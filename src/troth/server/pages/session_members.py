@@ -12,11 +12,13 @@ from troth.server.pages.frame.view import View
 
 __all__ = ["members_table"]
 
+_PRESENT = ("present", "suspended")
+
 
 def members_table(view: View, session: Session, rows: dict[str, MemberRow]) -> Html:
     """A row for each member."""
     if not session.members:
-        return tag("p", "Nobody has joined yet.", class_="soft")
+        return tag("p", "No agent has joined yet.", class_="soft")
     heads = ("agent", "state", "ring", "score", "rate", "since", "")
     can_kill = session.state in ALLOWED["kill"]
     return tag(
@@ -41,7 +43,7 @@ def _member(view: View, session: Session, member: MemberView, rows: dict[str, Me
             tag("span", "who takes over"),
             tag(
                 "select",
-                tag("option", "nobody", value=""),
+                tag("option", "no other agent", value=""),
                 (tag("option", name) for name in substitutes),
                 name="substitute",
             ),
@@ -62,7 +64,7 @@ def _member(view: View, session: Session, member: MemberView, rows: dict[str, Me
         tag("td", badge(member.state)),
         tag("td", f"{int(member.ring)} {member.ring.name.lower()}"),
         tag("td", f"{member.score:g}"),
-        tag("td", _rate(session, member, rows.get(member.agent))),
+        tag("td", _rate(session, member, rows.get(member.agent)) if member.state in _PRESENT else None),
         tag("td", moment(member.joined_at)),
         tag("td", kill),
     )

@@ -51,7 +51,7 @@ async def show(view: View) -> HtmlPage:
 
 def _row(view: View, session: SessionItem) -> Html:
     href = view.link("sessions", session.id)
-    present = f"{session.present} present" if session.present else "nobody is present"
+    present = f"{session.present} present" if session.present else "no agent is present"
     note = f"{present}, by {cut(session.creator, 80)}"
     return row(f"session-{session.id}", href, badge(session.state), session.id, "", note, moment(session.created_at))
 

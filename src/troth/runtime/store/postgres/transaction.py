@@ -177,7 +177,7 @@ class PostgresTransaction:
 
     def request_cancel(self, run_id: str, now: float) -> bool:
         """Write down that the run is to be cancelled. Answers whether there was anything left to cancel."""
-        self.topics.add(run_topic(run_id))
+        self.topics.update((run_topic(run_id), history_topic(run_id)))
         return self.execute(statements.REQUEST_CANCEL, (now, run_id)).fetchone() is not None
 
     def state_of(self, run_id: str) -> RunState | None:
@@ -364,6 +364,8 @@ class PostgresTransaction:
         statement = statements.APPEND_SHOWN if is_shown else statements.APPEND_HIDDEN
         self.execute(statement, (run_id, str(what), now, branch, step, name, *more, run_id))
         self.topics.add(history_topic(run_id))
+        if kind == "wait":  # what a run waits for is listed, also while another branch of it works
+            self.topics.add(changes_topic)
 
     def copy_steps(self, source: str, target: str, before: int) -> int:
         """Give `target` the history of the steps of `source` that come before trunk step `before`, with their branches.
@@ -383,7 +385,7 @@ class PostgresTransaction:
 
     def send_signal(self, run_id: str, name: str, payload: str, now: float, *, key: str | None = None) -> bool:
         """Write down a message to a run. Answers whether it is new; `key` makes a second sending harmless."""
-        self.topics.add(run_topic(run_id))
+        self.topics.update((run_topic(run_id), history_topic(run_id), changes_topic))
         return self.execute(statements.SEND_SIGNAL, (run_id, name, payload, key, now)).fetchone() is not None
 
     def take_signal(self, run_id: str, name: str, taken_by: str, *, before: float | None = None) -> str | None:

@@ -1,8 +1,9 @@
 """Find what has some words in its id, in its name, or in what was said.
 
 The newest first, in windows: each page looks at the next rows of every kind, and no more, so that a search in a large
-store answers at once and can be gone on with. Where the store has an index of messages, only the newest ones, which are
-not in it yet, are looked through.
+store answers at once and can be gone on with. What begins as an id does is found by the index of ids on the first page,
+however old it is. Where the store has an index of messages, only the newest ones, which are not in it yet, are looked
+through.
 """
 
 import base64
@@ -19,6 +20,9 @@ __all__ = ["KINDS", "MessageRow", "SearchIndex", "said", "search"]
 
 Execute = Callable[..., Any]
 _WINDOW = 5000  # rows of each kind that one page looks at
+_BY_ID = "ids"
+"""The key in a cursor for kinds of which the first page had what begins as an id does."""
+_LAST = "\U0010ffff"
 _AROUND = 60  # letters shown before and after what matches
 
 
@@ -83,17 +87,42 @@ def search(
     words = text.split()
     hits: list[SearchHit] = []
     following: dict[str, list[Any]] = {}
+    told = places.pop(_BY_ID, None) or []  # kinds of which the first page had those whose ids begin so
     for kind, place in places.items():
         if kind == "message":
             before = None if place is None else int(place[0])
             matching, end = _messages(execute, words, before, limit, index)
         else:
             matching, end = _window(execute, kind, words, place, limit)
+            if place is None and end is not None:  # there are older ones
+                by_id = _by_id(execute, kind, words, limit)
+                if not matching or len(by_id) < limit:  # all of them, or nothing that is newer
+                    told.append(kind)
+                    newer = {hit.id for hit in matching}
+                    matching += [hit for hit in by_id if hit.id not in newer]
+            elif kind in told:
+                shown = {hit.id for hit in _by_id(execute, kind, words, limit)}
+                matching = [hit for hit in matching if hit.id not in shown]
         hits += matching
         if end is not None:
             following[kind] = end
     hits.sort(key=lambda hit: (hit.at, hit.id), reverse=True)
+    if following and told:
+        following[_BY_ID] = told
     return Page(hits, _written(following) if following else None)
+
+
+def _by_id(execute: Execute, name: str, words: Sequence[str], limit: int) -> list[SearchHit]:
+    """Things whose ids begin with what is searched for: their index has them, wherever in the list they are."""
+    if len(words) != 1:
+        return []
+    kind = KINDS[name]
+    rows = execute(
+        f"SELECT {kind.id}, {kind.at}, {', '.join(kind.texts)} FROM {kind.table} "  # noqa: S608  names of our own
+        f"WHERE {kind.id} >= ? AND {kind.id} < ? ORDER BY {kind.id} DESC LIMIT ?",
+        (words[0], words[0] + _LAST, limit),
+    ).fetchall()
+    return [SearchHit(name, row[0], row[1], _piece(_shown(name, row[2:]), words)) for row in rows]
 
 
 def _window(
@@ -224,9 +253,12 @@ def _written(places: dict[str, list[Any]]) -> str:
 def _read(cursor: str) -> dict[str, list[Any] | None]:
     try:
         places = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-        if all(kind in KINDS and _is_place(place, KINDS[kind]) for kind, place in places.items()):
+        told = places.get(_BY_ID, [])
+        if all(kind == _BY_ID or _is_place(place, KINDS[kind]) for kind, place in places.items()) and set(told) <= set(
+            KINDS
+        ):
             return dict(places)
-    except (ValueError, AttributeError, TypeError):
+    except (ValueError, AttributeError, TypeError, KeyError):
         pass
     raise MisuseError(f"{cursor[:40]!r} is not a position in a search. Give what the page before it has as `next`.")
 

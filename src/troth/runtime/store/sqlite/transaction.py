@@ -212,7 +212,7 @@ class SqliteTransaction:
             "UPDATE runs SET cancel_requested = 1, updated_at = ? WHERE id = ? AND state IN ('running', 'waiting')",
             (now, run_id),
         )
-        self.topics.add(run_topic(run_id))
+        self.topics.update((run_topic(run_id), history_topic(run_id)))
         return cursor.rowcount == 1
 
     def state_of(self, run_id: str) -> RunState | None:
@@ -405,6 +405,8 @@ class SqliteTransaction:
                 continue
             self._numbers[run_id] = number
             self.topics.add(history_topic(run_id))
+            if more.get("kind") == "wait":  # what a run waits for is listed, also while another branch of it works
+                self.topics.add(changes_topic)
             return
 
     def _last(self, run_id: str) -> tuple[int, int]:
@@ -448,7 +450,7 @@ class SqliteTransaction:
             "INSERT INTO signals (run_id, name, payload, key, sent_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
             (run_id, name, payload, key, now),
         )
-        self.topics.add(run_topic(run_id))
+        self.topics.update((run_topic(run_id), history_topic(run_id), changes_topic))
         return cursor.rowcount == 1
 
     def take_signal(self, run_id: str, name: str, taken_by: str, *, before: float | None = None) -> str | None:

@@ -8,7 +8,7 @@ from troth.runtime.workflows.record.report import RunReport, StepReport
 __all__ = ["Graph", "GraphNode", "layout"]
 
 _SIDE_BY_SIDE = ("parallel", "each", "branch")
-_MANY = 12  # members of a block that are drawn; the rest is counted
+_MANY = 13  # members of a block that are drawn; the rest is counted
 
 
 @dataclass(frozen=True, slots=True)

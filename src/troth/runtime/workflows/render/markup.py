@@ -10,11 +10,12 @@ import re
 from collections.abc import Iterable
 from html import escape
 
-__all__ = ["Html", "cut", "join", "raw", "shown_json", "tag", "visible"]
+__all__ = ["Html", "cut", "join", "raw", "shown_json", "tag", "text_box", "visible"]
 
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
 )
+_SHORT, _FEW_LINES = 80, 2  # what is shown without scrolling on any screen: letters, and breaks of lines
 _VOID = frozenset({"br", "hr", "img", "input", "link", "meta"})
 
 
@@ -64,6 +65,12 @@ def tag(name: str, /, *children: object, **attributes: object) -> Html:
     _add(parts, children)
     parts.append(f"</{name}>")
     return Html("".join(parts))
+
+
+def text_box(text: str, most: int, css: str = "message") -> Html:
+    """A text as it stands, in a box that is scrolled where the text is long: by keyboard, too."""
+    can_scroll = len(text) > _SHORT or text.count("\n") >= _FEW_LINES
+    return tag("pre", cut(text, most), class_=css, tabindex="0" if can_scroll else None)
 
 
 def join(*children: object) -> Html:

@@ -4,9 +4,10 @@ Each is made of the very value that `--json` prints, so nothing can stand in the
 text of agents, users and tools, and shown as text.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from troth.runtime.tools.call import error_in
 from troth.runtime.workflows.render.html import html_file
 from troth.runtime.workflows.render.markup import Html, cut, join, shown_json, tag
 from troth.runtime.workflows.render.run_parts import css
@@ -49,21 +50,51 @@ def conversation_file(row: Mapping[str, Any]) -> str:
             ("used", spent or None),
         ),
         tag("h2", "What was said and done"),
-        tag("table", (_entry(entry) for entry in row["entries"]), class_="talk"),
+        tag("table", (_entry(*pair) for pair in _paired(row["entries"])), class_="talk"),
     )
 
 
-def _entry(entry: Mapping[str, Any]) -> Html:
+_Entry = Mapping[str, Any]
+
+
+def _paired(entries: Sequence[_Entry]) -> Iterator[tuple[_Entry, _Entry | None]]:
+    """Each entry in its order, the answer of a tool beside the call that it answers."""
+    answers: dict[int, _Entry] = {}
+    unanswered: dict[str, int] = {}  # a model may give the same id to two calls, one after the other
+    paired: set[int] = set()
+    for place, entry in enumerate(entries):
+        if entry["who"] == "call":
+            unanswered[entry["call"]] = place
+        elif entry["who"] == "answer" and entry["call"] in unanswered:
+            answers[unanswered.pop(entry["call"])] = entry
+            paired.add(place)
+    return ((entry, answers.get(place)) for place, entry in enumerate(entries) if place not in paired)
+
+
+def _entry(entry: _Entry, answer: _Entry | None) -> Html:
     who, text = entry["who"], cut(entry["text"], _LONG)
+    outcome: Html | None = None
     if who == "call":
         name, text = "assistant", f"→ {entry['tool']}({text})"
+        outcome = join(tag("br"), _outcome(answer["text"]) if answer is not None else "◷ no answer yet")
     elif who == "answer":
         name, text = entry["tool"] or "tool", f"→ {text}"
     else:
         name = who
     return tag(
-        "tr", tag("td", name, tag("br"), tag("span", at(entry["at"]), class_="soft")), tag("td", text), class_=who
+        "tr",
+        tag("td", name, tag("br"), tag("span", at(entry["at"]), class_="soft")),
+        tag("td", text, outcome),
+        class_=who,
     )
+
+
+def _outcome(text: str) -> Html:
+    """What a tool answered; its error in words, with a mark, where it failed."""
+    error = error_in(text)
+    if error is None:
+        return join("✓ it answered: ", cut(text, _LONG))
+    return tag("span", f"✗ it failed: {cut(error, _LONG)}", class_="failed")
 
 
 def delivery_file(row: Mapping[str, Any]) -> str:

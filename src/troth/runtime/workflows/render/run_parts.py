@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from troth.runtime.engine.errors import RunCancelledError
 from troth.runtime.workflows.record.report import ErrorReport, RunReport, RunWord, StepReport, StepWord
-from troth.runtime.workflows.render.markup import Html, cut, join, raw, shown_json, tag
+from troth.runtime.workflows.render.markup import Html, cut, join, raw, shown_json, tag, text_box
 from troth.runtime.workflows.render.summary import attempts_of, code_changes, until
 from troth.runtime.workflows.render.talk import talk_table
 from troth.runtime.workflows.render.words import MARKS, RUN_MARKS, short_place, span, used, value
@@ -115,18 +115,19 @@ def _evidence(step: StepReport) -> Iterator[Html]:
 def _error(error: ErrorReport) -> Html:
     place = f"{short_place(error.place)}  {error.line}".rstrip()
     return join(
-        tag("pre", cut(str(error), _LONG), class_="message", tabindex="0" if len(str(error)) > 300 else None),
-        tag("pre", cut(place, 500), class_="soft line") if error.place else None,
+        text_box(str(error), _LONG),
+        text_box(place, 500, "soft line") if error.place else None,
     )
 
 
-def question(step: StepReport) -> Html:
-    """What a step asks a person, until when, and what it shows with it."""
+def question(step: StepReport, when: Html | None = None) -> Html:
+    """What a step asks a person, until when, and what it shows with it. `when` tells the time in another way."""
+    deadline = until(step) if when is None else when
     return join(
         tag("b", f"{step.place} asks:"),
         " ",
         cut(step.question, _LONG),
-        tag("div", until(step), class_="soft") if until(step) else None,
+        tag("div", deadline, class_="soft") if deadline else None,
         tag("pre", shown_json(dict(step.shown))) if step.shown else None,
     )
 

@@ -59,6 +59,29 @@
     showNew = false;
   };
 
+  // ---- What one reads stays where it is on the screen, whatever comes or goes above it
+  const main = find("main");
+  let anchor = null, anchorTop = 0;
+  const anchorHere = () => {
+    const selection = document.getSelection();
+    const selected = selection && !selection.isCollapsed ? selection.anchorNode?.parentElement : null;
+    const parts = ":is(.row, tr, li, form, .panel, pre, p, h2)";
+    const middle = scrollY ? document.elementFromPoint(innerWidth / 2, innerHeight / 3)?.closest(`main ${parts}`) : null;
+    const places = [document.activeElement, selected, find(".row.current"), ...all(`main ${parts}:hover`).reverse(), middle];
+    return places.find((place) => place && place !== main && main.contains(place)) || null;
+  };
+  const dropAnchor = () => { anchor = anchorHere(); anchorTop = anchor ? anchor.getBoundingClientRect().top : 0; };
+  const keepAnchor = () => {
+    if (!anchor?.isConnected) return;
+    const moved = () => anchor.getBoundingClientRect().top - anchorTop;
+    if (Math.abs(moved()) >= 1) scrollBy({ top: moved(), behavior: "instant" });
+    if (moved() >= 1) {  // the page is too short to be scrolled so far
+      const short = Math.max(0, innerHeight + scrollY - body.offsetHeight) + moved();
+      main.style.paddingBottom = `${Math.ceil(parseFloat(getComputedStyle(main).paddingBottom) + short)}px`;
+      scrollBy({ top: moved(), behavior: "instant" });
+    }
+  };
+
   // ---- Look again: the page is asked for anew, and what differs is changed in place
   let isLooking = false, isStale = false, lookedAt = 0, took = 0, sent = "";
   const canUnpack = "DecompressionStream" in window;
@@ -90,26 +113,28 @@
     const status = event.detail.ctx?.response?.raw?.status ?? event.detail.ctx?.response?.status;
     if (status === 401) { event.preventDefault(); location.reload(); return; }
     for (const task of event.detail.tasks || []) if (task.fragment) hold(task.fragment);
+    dropAnchor();
   });
-  document.addEventListener("htmx:after:swap", () => { showTimes(); follow(); });
+  document.addEventListener("htmx:after:swap", () => { showTimes(); follow(); keepAnchor(); });
   document.addEventListener("click", (event) => {
     if (event.target.closest("[data-show-new]")) { showNew = true; find(".row.current")?.classList.remove("current"); lookedAt = 0; look(); }
   });
 
   // ---- The stream: says that something has changed; what, the page asks for itself
   let source = null, last = "", awaySince = 0, retry = 500, timer = 0, leaving = 0;
+  const stands = () => awaySince ? `no connection since ${new Date(awaySince).toLocaleTimeString()}; what you see may be old` : "live";
   const say = (text) => { const place = find("#liveness"); if (place && place.textContent !== text) place.textContent = text; };
   const isHere = () => {
     const was = awaySince;
     awaySince = 0; retry = 500;
     body.classList.add("is-live"); body.classList.remove("is-away");
-    say("live");
+    say(stands());
     if (was) lookedAt = 0;
   };
   const isAway = () => {
     if (!awaySince) awaySince = Date.now();
     body.classList.remove("is-live"); body.classList.add("is-away");
-    say(`no connection since ${new Date(awaySince).toLocaleTimeString()}; what you see may be old`);
+    say(stands());
   };
   const news = (event) => {
     if (event.lastEventId) last = event.lastEventId;
@@ -159,14 +184,14 @@
 
   // ---- Copying: one key for the id, the command, the error
   const copy = async (text, what) => {
-    if (!text) { say(`there is no ${what} here`); return; }
+    const told = (words) => { say(words); setTimeout(() => { if (body.dataset.live) say(stands()); else say(""); }, 2000); };
+    if (!text) { told(`there is no ${what} here`); return; }
     try { await navigator.clipboard.writeText(text); } catch {
       const area = document.createElement("textarea");
       area.value = text; body.append(area); area.select();
       document.execCommand("copy"); area.remove();
     }
-    say(`copied the ${what}`);
-    setTimeout(() => say(awaySince ? "no connection" : "live"), 2000);
+    told(`copied the ${what}`);
   };
   const current = () => find(".row.current");
   const errorHere = () => all("[data-copy-error] > .panel").map((panel) =>  // what is folded in it is more than the error

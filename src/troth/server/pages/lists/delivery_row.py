@@ -13,7 +13,7 @@ __all__ = ["delivery_row"]
 
 def delivery_row(view: View, delivery: DeliveryItem) -> Html:
     """The row: where it goes, what the receiver said last, and when it is tried again."""
-    parts = [f"to {delivery.channel or 'whoever asks'}"]
+    parts = [f"to {delivery.channel}" if delivery.channel else "kept until asked for"]
     if delivery.channel and delivery.meant_for and delivery.channel != delivery.meant_for:
         parts.append(f"meant for {delivery.meant_for}")
     if delivery.problem:

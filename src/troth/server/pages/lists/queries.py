@@ -16,7 +16,6 @@ from troth.runtime.jobs.records import JobRecord
 from troth.runtime.store import StoreError
 from troth.runtime.store.list_records import ConversationItem, DeliveryItem, Page, PromiseItem, RunItem, SessionItem
 from troth.runtime.store.rows.sessions import SessionRows
-from troth.runtime.workflows.execute.waits import approval_signal
 from troth.runtime.workflows.record.report import RunReport, RunWord
 from troth.runtime.workflows.registry import FAMILY
 from troth.server.access.owners import page_cursor
@@ -26,8 +25,8 @@ __all__ = [
     "BAD",
     "Hit",
     "ListFilter",
-    "asking_runs",
     "counts_of_runs",
+    "ended_at",
     "failures_since",
     "find_conversations",
     "find_deliveries",
@@ -43,7 +42,6 @@ __all__ = [
 
 _PAGE = 200
 _EXAMINED = 1000  # of one's own things that one page looks at
-_ASKED = approval_signal("")
 BAD = (RunWord.FAILED, RunWord.ROLLED_BACK, RunWord.ROLLBACK_INCOMPLETE, RunWord.DAMAGED)
 """How runs end that somebody has to look at."""
 _LONGEST = 30 * 86_400.0  # a run that failed was begun at most so long before
@@ -128,15 +126,6 @@ def counts_of_runs(runtime: Runtime, owner: str | None) -> dict[str, int]:
     for item in find_runs(runtime, ListFilter(), "", _EXAMINED, owner).items:
         counts[item.state] = counts.get(item.state, 0) + 1
     return counts
-
-
-def asking_runs(runtime: Runtime, owner: str | None) -> list[RunReport]:
-    """The runs that wait for the answer of a person."""
-    waiting = find_runs(runtime, ListFilter(states=("waiting",)), "", _PAGE, owner).items
-    reports = [
-        report_of(runtime, item.id) for item in waiting if owner is not None or _ASKED in (item.waiting_for or _ASKED)
-    ]
-    return [run for run in reports if run is not None and any(step.question for step in run.waiting_for)]
 
 
 def is_mine(runtime: Runtime, owner: str | None, thing: str) -> bool:

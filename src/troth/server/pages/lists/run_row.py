@@ -11,8 +11,9 @@ from troth.runtime.workflows.render.markup import Html, cut, join, tag
 from troth.runtime.workflows.render.words import due, short_place, span
 from troth.server.pages.frame.parts import badge, moment, row
 from troth.server.pages.frame.view import View
+from troth.server.pages.lists.under_way import LongRun
 
-__all__ = ["item_row", "run_row"]
+__all__ = ["brief_row", "item_row", "run_row"]
 
 _AT_WORK = (StepWord.RUNNING, StepWord.INTERRUPTED)
 _PLACE = re.compile(r"\((?:/|[A-Za-z]:\\)[^()\n]*[/\\]([^()/\\\n]+:\d+)\)$")
@@ -50,10 +51,15 @@ def _note(run: RunReport) -> object:
     return f"at {', '.join(at_work[:3])}" if at_work else ""
 
 
-def item_row(view: View, run: RunItem) -> Html:
-    """The row of a run of which only what lists have is known."""
-    href = view.link("runs", run.id)
-    return row(f"run-{run.id}", href, badge(run.state), run.label or "?", run.id, _brief(run), moment(run.created_at))
+def brief_row(view: View, run: RunReport | LongRun) -> Html:
+    """The row of a run, or of a long one of which its report was not made."""
+    return item_row(view, *run) if isinstance(run, LongRun) else run_row(view, run)
+
+
+def item_row(view: View, run: RunItem, last: str = "") -> Html:
+    """The row of a run of which only what lists have is known, and what happened in it last."""
+    href, note = view.link("runs", run.id), _brief(run) or (cut(last, 200) if run.finished_at is None else "")
+    return row(f"run-{run.id}", href, badge(run.state), run.label or "?", run.id, note, moment(run.created_at))
 
 
 def _brief(run: RunItem) -> str:
