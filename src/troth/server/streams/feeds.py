@@ -97,17 +97,19 @@ class Feed:
         skipped = max(0, cursor + 1 - self._kept[0].seq)
         return list(self._kept)[skipped:] if skipped else list(self._kept)
 
-    async def wait(self, timeout: float) -> bool:
-        """Wait for a change; false if there was none in time."""
+    def wait(self, timeout: float) -> "asyncio.Future[bool]":
+        """Wait for a change; false if there was none in time. What changes from this call on is not missed."""
         loop = asyncio.get_running_loop()
         waiter: asyncio.Future[bool] = loop.create_future()  # of its own: one future for all costs each of them twice
         self._waiting.add(waiter)
         timer = loop.call_later(timeout, _settle, waiter, False)
-        try:
-            return await waiter
-        finally:
+
+        def over(_: object) -> None:
             timer.cancel()
             self._waiting.discard(waiter)
+
+        waiter.add_done_callback(over)
+        return waiter
 
     def wake(self) -> None:
         """Let everybody look again."""
