@@ -52,6 +52,7 @@ def test_what_does_not_end_in_time_goes_on_later(serve):
         wait_until((server.folder / "steps.txt").exists)
         server.process.send_signal(signal.SIGTERM)
         assert server.process.wait(PATIENCE) == 0
+    assert "LeftoverTaskWarning" not in server.stderr()  # no run is left behind on a loop that stands still
     (server.folder / "go").touch()
     again = serve("app:server")
     with again.client() as client:
