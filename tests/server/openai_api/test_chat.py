@@ -214,6 +214,7 @@ def test_an_agent_that_fails(shared):
     assert failed.value.code == "agent_failed"
     assert "secret" not in str(failed.value.body)
     assert len(begun.read_text().splitlines()) == before + 1
+    assert "a secret" not in shared.stderr(), "what agents say is not logged"
 
 
 def test_a_stream_that_breaks_raises(shared, client):

@@ -326,6 +326,21 @@ def test_what_is_not_there_is_404(client, ask):
         ask(client)
 
 
+@pytest.mark.parametrize("name", ["starting_after", "Last-Event-ID"])
+def test_a_number_that_was_never_told_is_refused(shared, client, name):
+    """Nobody is left waiting for what follows an event that there is not, nor is anything kept from him."""
+    response = client.responses.create(model="parrot", input="a b")
+    count = len(list(client.responses.retrieve(response.id, stream=True)))
+    in_query, header = ({"starting_after": count}, {}) if name == "starting_after" else ({}, {name: str(count)})
+    with shared.client() as plain:
+        answer = plain.get(f"/responses/{response.id}", params={"stream": True, **in_query}, headers=header)
+    assert (answer.status_code, answer.json()["error"]["code"], answer.json()["error"]["param"]) == (
+        400,
+        "invalid_cursor",
+        name,
+    )
+
+
 def test_both_colors(shared):
     """The async client is answered alike, and many readers of one response each see all of it."""
 

@@ -100,6 +100,11 @@ class EventWriter:
         self._after = after
         self._next = 0
 
+    @property
+    def count(self) -> int:
+        """How many events there are so far, those that were not sent included."""
+        return self._next
+
     def frames(self, happening: Happening) -> Iterator[bytes]:
         """What is sent of one happening."""
         for kind, more in self._events(happening):
