@@ -136,6 +136,7 @@ class ServerContext:
         self._is_started = False
         self.guard_log.stop()
         await self.recovery.stop()
+        await self.turns.close()
         await self.responses.close()
         self.telemetry.close()
         await self.webhooks.close()

@@ -109,6 +109,12 @@ class Turns:
         finally:
             self._telling = None
 
+    async def close(self) -> None:
+        """Write down what is over, while there is a store to write it in."""
+        telling = self._telling
+        if telling is not None:
+            await telling
+
     async def begin(self, conversation: Conversation, beginning: Beginning) -> None:
         """Begin a turn and write down, in the same commit, what is said; raises `AlreadyRunning`.
 
