@@ -1,5 +1,6 @@
 """Put the application together: the routes, the gate before them, and what every answer has in common."""
 
+import inspect
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -61,6 +62,7 @@ def build_app(context: ServerContext) -> FastAPI:
         lifespan=lifespan,
         redirect_slashes=False,
         default_response_class=JSONResponse,
+        **_without_foreign_spans(),
     )
     for router in routers():
         app.include_router(router, prefix="/v1", responses=_ERRORS)
@@ -74,6 +76,16 @@ def build_app(context: ServerContext) -> FastAPI:
     app.add_middleware(AccessGate, context=context)
     app.openapi = partial(document, app)  # type: ignore[method-assign]  # as FastAPI wants it extended
     return app
+
+
+def _without_foreign_spans() -> dict[str, Any]:
+    """Newer versions of FastAPI make spans of their own, with addresses, and tell the log of exceptions with all words.
+
+    There would be two spans of each request, and what people and agents say would leave the program unasked.
+    """
+    if "telemetry" not in inspect.signature(FastAPI).parameters:
+        return {}
+    return {"telemetry": dict.fromkeys(("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False)}
 
 
 def _answer(request: Request, error: ApiError) -> Response:

@@ -430,6 +430,8 @@ def test_a_trace_goes_through(start):
     request, turn = (
         next(one for one in found.values() if one["name"] == f"troth.{name}") for name in ("request", "turn")
     )
+    names = {json.loads(line)["name"] for line in (start.folder / "spans.json").read_text().splitlines()}
+    assert {name.partition(".")[0] for name in names} == {"troth"}, "FastAPI's own would tell addresses, and all twice"
     assert request["parent_id"] == "0x00f067aa0ba902b7"
     assert request["attributes"]["http.route"] == "/v1/responses"
     assert request["attributes"]["http.response.status_code"] == 200
