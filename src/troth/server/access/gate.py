@@ -131,6 +131,7 @@ class _Passage:
         self._receive = receive
         self._send = send
         self._request_id = request_id
+        self._prefix = str(scope.get("root_path", "")).rstrip("/").encode()
         self._limits = context.limits
         self._got = 0
         self._is_body_over = False
@@ -184,6 +185,8 @@ class _Passage:
         if message["type"] in ("http.response.start", "websocket.accept"):
             self._has_begun = True
             headers = [*message.get("headers", []), (b"x-request-id", self._request_id.encode())]
+            if self._prefix:
+                headers = [(name, self._below(value) if name == b"location" else value) for name, value in headers]
             message = {**message, "headers": headers}
             self._is_stream = any(b"text/event-stream" in value for _, value in headers)
             if self._is_stream or self._scope["type"] == "websocket":
@@ -205,6 +208,10 @@ class _Passage:
         encoded = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()]
         await self.send({"type": "http.response.start", "status": error.status, "headers": encoded})
         await self._send({"type": "http.response.body", "body": body})
+
+    def _below(self, location: bytes) -> bytes:
+        """Where a thing is found if this application is mounted below another one."""
+        return self._prefix + location if location.startswith(b"/v1/") else location
 
     def close(self) -> None:
         """The request is over."""
