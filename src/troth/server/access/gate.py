@@ -246,7 +246,7 @@ def check_framing(scope: Scope) -> None:
         raise ApiError(
             400,
             "ambiguous_length",
-            "The request has both `Content-Length` and `Transfer-Encoding`, so nobody can tell where it ends.",
+            "The request has both `Content-Length` and `Transfer-Encoding`, so it is unclear where it ends.",
             advice="Send one of them.",
             headers={"Connection": "close"},
         )

@@ -63,7 +63,7 @@ def _begun_anew() -> ApiError:
     return ApiError(
         503,
         "answer_begun_anew",
-        "The process that answered has died, and another one begins this text anew.",
+        "The process that answered has died, and another one begins this text again.",
         advice="Send the request again, with its `Idempotency-Key` if it had one.",
     )
 
