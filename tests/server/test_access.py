@@ -6,7 +6,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.server.service import PATIENCE, TROTH, Served, fill, wait_until
+import websockets.sync.client
+from tests.server.service import PATIENCE, TROTH, Served, fill, frames, wait_until
+from websockets.exceptions import ConnectionClosed
 
 from troth.runtime import Runtime, bind
 from troth.runtime.store import SqliteStore
@@ -213,6 +215,31 @@ def test_a_revoked_key_opens_nothing(keyed):
     assert not any(secret in json.dumps(list(listed.values())) for secret in keyed.keys.values())
 
 
+def test_what_is_open_ends_with_its_key(keyed):
+    """A stream and a socket that were opened with a key are told, and closed, when it is revoked: nothing more is said."""
+    made = keys(keyed.folder, "create", "leaving", "--scopes", "read,run")
+    with keyed.client(made["key"]) as client:
+        talk = client.post("/conversations", json={"agent": "parrot"}).json()["id"]
+        bearer = {"Authorization": f"Bearer {made['key']}"}
+        address = keyed.url.replace("http", "ws", 1) + "/v1/socket"
+        with (
+            websockets.sync.client.connect(address, additional_headers=bearer, proxy=None) as socket,
+            client.stream("GET", f"/conversations/{talk}/events") as stream,
+        ):
+            socket.send(json.dumps({"n": 1, "type": "subscribe", "conversation": talk}))
+            assert json.loads(socket.recv(PATIENCE))["type"] == "ack"
+            keys(keyed.folder, "revoke", made["id"])
+            told = frames("".join(stream.iter_text()))
+            with pytest.raises(ConnectionClosed) as closed:
+                while True:
+                    socket.recv(PATIENCE)
+    assert told[-1][1] == "error"
+    assert told[-1][2]["error"]["code"] == "invalid_key"
+    assert closed.value.rcvd.code == 4401
+    with keyed.client(keyed.keys["shop"]) as client:
+        assert client.get("/runs").status_code == 200, "what others have open, and ask, is not touched"
+
+
 def test_no_key_is_in_the_store_or_the_log(keyed):
     """Only digests are kept, and nothing of what was said is logged."""
     files = [*keyed.folder.glob("shop.db*"), *keyed.folder.glob("shop.db.jobs/*/*"), *keyed.folder.glob("*.log")]
@@ -232,6 +259,10 @@ def test_no_key_is_in_the_store_or_the_log(keyed):
         pytest.param({"Host": "127.0.0.1.evil.example"}, 403, id="a name that looks like an address"),
         pytest.param({"Host": "10.0.0.1"}, 403, id="another address"),
         pytest.param({"Host": "["}, 403, id="no name at all"),
+        pytest.param({"Host": "evil.example@127.0.0.1"}, 403, id="a name before the address"),
+        pytest.param({"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}, 403, id="a picture elsewhere"),
+        pytest.param({"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}, 200, id="a link elsewhere"),
+        pytest.param({"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "cors"}, 200, id="its own page"),
         pytest.param({"Origin": "https://evil.example"}, 403, id="a page of somebody else's"),
         pytest.param({"Origin": "null"}, 403, id="a page without an origin"),
     ],

@@ -70,6 +70,18 @@ def test_one_run_at_a_time(serve):
         assert finished(client, talk_id)["messages"][-1]["text"] == "done"
 
 
+def test_another_server_interrupts(serve):
+    """The run is in the first process, in the middle of a step that would wait for ever."""
+    first, second = serve("app:server"), serve("app:server")
+    with first.client() as here, second.client() as there:
+        talk_id = talk(here, "patient")
+        say(here, talk_id, "x", run=True)
+        wait_until((first.folder / "steps.txt").exists)
+        assert there.post(f"/conversations/{talk_id}/interrupt").json() == {"stopping": "will stop"}
+        for client in (here, there):
+            wait_until(lambda: client.get(f"/conversations/{talk_id}").json()["status"] == "interrupted")
+
+
 def test_an_agent_that_fails_is_told(client):
     """The error is in the conversation, and nobody retries it."""
     talk_id = talk(client, "broken")

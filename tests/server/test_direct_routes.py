@@ -131,5 +131,10 @@ def test_it_works_below_another_application(both):
     """A route is called directly wherever the application is mounted."""
     outer = FastAPI()
     outer.mount("/below", both.app)
-    answer = TestClient(outer, base_url="http://localhost").post(f"/below{CHAT}", json=WELL)
+    client = TestClient(outer, base_url="http://localhost")
+    answer = client.post(f"/below{CHAT}", json=WELL)
     assert answer.json()["choices"][0]["message"]["content"] == "x"
+    for _ in range(2):  # also when it is repeated
+        made = client.post("/below/v1/conversations", json={"agent": "parrot"}, headers={"Idempotency-Key": "k"})
+        assert made.headers["Location"] == f"/below/v1/conversations/{made.json()['id']}"
+        assert client.get(made.headers["Location"]).json()["id"] == made.json()["id"]

@@ -121,6 +121,39 @@ def test_what_is_no_request_is_400(small, head):
         assert client.get("/health").status_code == 200
 
 
+def test_a_body_with_two_lengths(small):
+    """A proxy may have believed the one and this server the other: what follows would be somebody else's request."""
+    head = b"POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    body = b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"
+    with dial(small) as connection:
+        connection.sendall(head + body)
+        answer = rest(connection)
+    assert b"400 Bad Request" in answer
+    assert b"ambiguous_length" in answer
+    assert b"connection: close" in answer.lower()
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (b'{"workflow": "\xff"}', "byte 14 is not UTF-8"),
+        (b'{"workflow": ' + b"[" * 5000 + b"]" * 5000 + b"}", "nested too deeply"),
+        (b'{"workflow": ' + b"9" * 5000 + b"}", "too many digits"),
+        (b"[]", "The body is not a JSON object"),
+        (b"{", "The body is not JSON"),
+    ],
+    ids=["no text", "deep", "a long number", "a list", "half of it"],
+)
+def test_a_body_that_cannot_be_read(small, body, says):
+    """What is wrong with it is told."""
+    with small.client() as client:
+        for path in ("/runs", "/webhooks"):
+            answer = client.post(path, content=body, headers={"Content-Type": "application/json"})
+            assert answer.status_code == 400
+            assert says in answer.json()["error"]["message"]
+            assert answer.json()["error"]["param"] == "body"
+
+
 @pytest.mark.parametrize("depth", [200, 9_000])
 def test_deep_json(small, depth):
     """4xx, never 500."""

@@ -49,6 +49,13 @@ def test_a_refused_request_leaves_its_key_free(client):
     assert client.post("/runs", json=body, headers=headers).status_code == 202
 
 
+def test_two_keys_are_none(client):
+    """Nobody can tell which one is meant."""
+    keys = [("Idempotency-Key", "a"), ("Idempotency-Key", "b")]
+    answer = client.post("/conversations", json={"agent": "parrot"}, headers=keys)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "invalid_idempotency_key")
+
+
 def test_while_the_first_is_at_work(serve):
     """409 with `Retry-After`; the answer once it is there. A message is sent once."""
     server = serve("app:server")

@@ -56,6 +56,15 @@ def test_the_list_has_pages(client):
     assert mine <= set(seen)
 
 
+def test_preferences_may_come_in_several_lines(client):
+    """As any header of its kind."""
+    prefer = [("Prefer", "respond-async"), ("Prefer", "wait=60")]
+    answer = client.post("/runs", json={"workflow": "greet", "inputs": {"who": "you"}}, headers=prefer)
+    assert (answer.status_code, answer.headers["Preference-Applied"]) == (200, "respond-async, wait=60")
+    answer = client.get(f"/runs/{answer.json()['id']}", headers=prefer)
+    assert answer.json()["state"] == "completed"
+
+
 def test_events_have_numbers_and_go_on(client):
     """`id:` on each frame; `Last-Event-ID` and `?after=` go on; the end comes, and 204 to whoever has it."""
     run_id = begin(client, "greet", who="you")

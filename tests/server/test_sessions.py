@@ -90,6 +90,8 @@ def test_a_saga_is_undone(governed):
     told = governed.get(begun.headers["Location"].removeprefix("/v1"), headers={"Prefer": "wait=30"}).json()
     assert (told["state"], told["undone"]) == ("rolled back", ["pay"]), told
     assert "no parcel" in told["failed"]
+    run = governed.post("/runs", json={"workflow": "parcel"}, headers={"Prefer": "wait=30"}).json()
+    assert run["state"] == "rolled back", "a saga is a workflow, too, whichever route it was begun by before"
     assert governed.post("/sagas", json={"saga": "nosuch"}).status_code == 400
     assert governed.get("/sagas/nosuch").status_code == 404
 

@@ -1,11 +1,17 @@
 """How a server ends: with time for turns, or at once; nothing is lost either way."""
 
+import asyncio
 import signal
 import threading
 
+import httpx
 from tests.server.service import PATIENCE, frames, wait_until
 from tests.server.test_conversations import finished, say, talk
 from tests.server.test_runs import begin
+
+from troth.runtime import Runtime
+from troth.runtime.agents import Agent
+from troth.server import Server
 
 
 def test_turns_get_their_time(serve):
@@ -52,11 +58,34 @@ def test_what_does_not_end_in_time_goes_on_later(serve):
         wait_until((server.folder / "steps.txt").exists)
         server.process.send_signal(signal.SIGTERM)
         assert server.process.wait(PATIENCE) == 0
+    assert "LeftoverTaskWarning" not in server.stderr()  # no run is left behind on a loop that stands still
     (server.folder / "go").touch()
     again = serve("app:server")
     with again.client() as client:
         wait_until(lambda: client.get(f"/runs/{run_id}").json()["state"] == "completed", "the run")
         assert [one["text"] for one in finished(client, talk_id)["messages"]] == ["x", "done"]
+
+
+def test_the_last_turn_is_written_down_as_over(tmp_path):
+    """It ended right before the server: nobody is left behind who would write into a store that is closed."""
+
+    class Null(Agent):
+        async def astep(self, conversation):
+            await conversation.asay("ok")
+
+    async def main():
+        async with Runtime(tmp_path / "x.db", in_process=False) as runtime:
+            server = Server(runtime, agents={"null": Null()}, keys=False)
+            await server.context.start()
+            transport = httpx.ASGITransport(server.app)
+            async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+                body = {"model": "null", "messages": [{"role": "user", "content": "x"}]}
+                assert (await client.post("/v1/chat/completions", json=body)).status_code == 200
+            await server.context.stop()
+            assert not [task for task in asyncio.all_tasks() if task.get_name() == "troth-turns-over"]
+            return runtime.store.read_server(lambda rows: rows.open_turns())
+
+    assert asyncio.run(main()) == []
 
 
 def test_the_time_is_an_option(serve):

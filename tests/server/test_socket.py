@@ -109,6 +109,11 @@ def test_an_unacknowledged_delivery_goes_back(serve):
         pytest.param('{"n": 1, "type": "subscribe", "run": "never"}', "run_not_found", id="of what never was"),
         pytest.param('{"n": 1, "type": "send", "conversation": "x", "text": 3}', "invalid_field", id="a wrong text"),
         pytest.param('{"n": 1, "type": "unsubscribe", "run": "x"}', "not_subscribed", id="never subscribed"),
+        pytest.param(
+            '{"n": 1, "type": "send", "conversation": "x", "text": "x", "callback_url": "y"}',
+            "unknown_field",
+            id="a field that promises",
+        ),
     ],
 )
 def test_a_wrong_message_is_answered(shared, text, code):

@@ -9,6 +9,8 @@ import pytest
 from troth.runtime import Runtime
 from troth.runtime.store import commit_point
 from troth.server import Limits, Server
+from troth.server.channels import Reader
+from troth.server.streams.feeds import EventPage, Item
 from troth.server.streams.sources import LogSource
 from troth.server.streams.sse import tell
 
@@ -102,6 +104,26 @@ def test_a_slow_reader_is_told_and_goes_on_from_its_cursor(context):
     assert told[-1].kind == "slow"
     assert json.loads(told[-1].data)["behind"] > LIMITS.lag
     assert [one.seq for one in told[:-1] + later] == list(range(2, 512))
+
+
+def test_an_event_between_two_looks_is_told(tmp_path):
+    """It comes after a reader has looked and before it sleeps. Without it, that would be until the next keep-alive."""
+
+    async def main(context):
+        write(context, 1)
+        async with reading(context, reader=Reader()) as things:
+            await take(things, 1)
+            feed, _ = context.feeds._feeds[LogSource(context.store, "log").topic]
+            while feed.last < 1:
+                await asyncio.sleep(0.01)
+            waiting = asyncio.ensure_future(take(things, 1))
+            page = EventPage([Item(2, "k", "{}")], 1, 2, is_over=False)
+            asyncio.get_running_loop().call_soon(feed._take, page)  # behind the reader's look, before anything else
+            return [one.seq for one in await waiting]
+
+    with Runtime(tmp_path / "y.db", in_process=False) as runtime:
+        patient = Server(runtime, keys=False, limits=Limits(keep_alive=3600)).context
+        assert asyncio.run(main(patient)) == [2]
 
 
 def test_two_readers_and_one_leaves(context):

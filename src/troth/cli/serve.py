@@ -58,11 +58,16 @@ def run(args: argparse.Namespace) -> int:
         raise MisuseError(f"`--drain {args.drain:g}` is not a duration; give a number of seconds.")
     if args.keep_talks is not None and not 0 < args.keep_talks < float("inf"):
         raise MisuseError(f"`--keep-talks {args.keep_talks:g}` is not a duration; give a number of days above 0.")
-    server = _server(args)
-    with server.runtime:
-        server.serve(args.host, args.port, open_page=args.open_page)
+    from troth.bridge import run as bridge_run
+
+    bridge_run(_serve(_server(args), args))
     sys.stderr.write("The server was stopped. Its unfinished work is recorded; the next server resumes it.\n")
     return Exit.CLEAN
+
+
+async def _serve(server: "Server", args: argparse.Namespace) -> None:
+    async with server.runtime:  # closed on the loop that its runs are on: they are let go of before it ends
+        await server.aserve(args.host, args.port, open_page=args.open_page)
 
 
 def needs_server() -> None:

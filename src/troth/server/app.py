@@ -1,5 +1,6 @@
 """Put the application together: the routes, the gate before them, and what every answer has in common."""
 
+import inspect
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -13,7 +14,7 @@ from starlette.exceptions import HTTPException
 from troth import __version__
 from troth.server.access.gate import AccessGate
 from troth.server.context import ServerContext
-from troth.server.errors import ApiError, ErrorBody, as_api_error, body_of
+from troth.server.errors import ApiError, ErrorBody, as_api_error, as_field_error, body_of, unreadable
 from troth.server.json_response import JSONResponse
 from troth.server.openapi.document import document
 from troth.server.pages.frame.failure import failure_page
@@ -61,6 +62,7 @@ def build_app(context: ServerContext) -> FastAPI:
         lifespan=lifespan,
         redirect_slashes=False,
         default_response_class=JSONResponse,
+        **_without_foreign_spans(),
     )
     for router in routers():
         app.include_router(router, prefix="/v1", responses=_ERRORS)
@@ -74,6 +76,16 @@ def build_app(context: ServerContext) -> FastAPI:
     app.add_middleware(AccessGate, context=context)
     app.openapi = partial(document, app)  # type: ignore[method-assign]  # as FastAPI wants it extended
     return app
+
+
+def _without_foreign_spans() -> dict[str, Any]:
+    """Newer versions of FastAPI make spans of their own, with addresses, and tell the log of exceptions with all words.
+
+    There would be two spans of each request, and what people and agents say would leave the program unasked.
+    """
+    if "telemetry" not in inspect.signature(FastAPI).parameters:
+        return {}
+    return {"telemetry": dict.fromkeys(("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False)}
 
 
 def _answer(request: Request, error: ApiError) -> Response:
@@ -91,6 +103,8 @@ async def _refused(request: Request, problem: Exception) -> Response:
     assert isinstance(problem, HTTPException)
     if isinstance(problem.__cause__, ApiError):  # raised while the body was read, and wrapped on its way
         error = problem.__cause__
+    elif problem.status_code == 400 and problem.__cause__ is not None:
+        error = unreadable(problem.__cause__)
     elif problem.status_code == 404:
         error = ApiError(404, "no_such_route", f"There is nothing at {request.url.path!r}.")
     elif problem.status_code == 405:
@@ -103,21 +117,4 @@ async def _refused(request: Request, problem: Exception) -> Response:
 
 async def _invalid(request: Request, problem: Exception) -> Response:
     assert isinstance(problem, RequestValidationError)
-    first = problem.errors()[0]
-    place = [str(part) for part in first["loc"]]
-    where, field = place[0], ".".join(place[1:])
-    if first["type"] == "json_invalid":
-        error = ApiError(400, "invalid_json", f"The body is no JSON: {first['ctx']['error']}.", param="body")
-    elif first["type"] == "extra_forbidden":
-        error = ApiError(
-            400,
-            "unknown_field",
-            f"The field `{field}` is not known here, so nothing was done.",
-            param=field,
-            advice="Leave it out. What a field promises and nobody keeps is refused, not ignored.",
-        )
-    else:
-        subject = f"The field `{field}`" if where == "body" and field else f"`{field or where}`"
-        message = f"{subject} is wrong: {first['msg'][0].lower()}{first['msg'][1:]}."
-        error = ApiError(400, "invalid_field", message, param=field or where)
-    return _answer(request, error)
+    return _answer(request, as_field_error(problem.errors()[0]))

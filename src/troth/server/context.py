@@ -17,6 +17,7 @@ from troth.runtime.store.identity import new_owner, retire
 from troth.runtime.workflows.link.linker import LinkedWorkflow
 from troth.runtime.workflows.registry import Runnable
 from troth.server.access.keys import Keys
+from troth.server.access.open_connections import OpenConnections
 from troth.server.access.sign_ins import SignIns
 from troth.server.channels import OpenChannels
 from troth.server.direct_route import resolved_by
@@ -57,6 +58,7 @@ class ServerContext:
         self.agents = {**runtime.agents, **agents}
         self.keys = keys
         self.sign_ins = SignIns(keys)
+        self.connections = OpenConnections(keys)
         self.has_pages = pages
         self.guard_log = GuardLog()
         self.limits = limits
@@ -134,6 +136,7 @@ class ServerContext:
         self._is_started = False
         self.guard_log.stop()
         await self.recovery.stop()
+        await self.turns.close()
         await self.responses.close()
         self.telemetry.close()
         await self.webhooks.close()

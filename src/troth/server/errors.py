@@ -36,7 +36,16 @@ from troth.runtime.store import ReadOnlyStoreError, StoreBusyError, StoreError
 from troth.runtime.workflows.execute.failures import WrongInputsError
 from troth.server.webhooks.errors import TakenError, UnknownWebhookError, WebhookRefusedError
 
-__all__ = ["ApiError", "ErrorBody", "ErrorDetails", "as_api_error", "body_of", "not_found"]
+__all__ = [
+    "ApiError",
+    "ErrorBody",
+    "ErrorDetails",
+    "as_api_error",
+    "as_field_error",
+    "body_of",
+    "not_found",
+    "unreadable",
+]
 
 log = logging.getLogger("troth.server")
 
@@ -112,6 +121,41 @@ def body_of(error: ApiError, request_id: str | None = None) -> dict[str, Any]:
 def not_found(what: str, name: str, advice: str | None = None) -> ApiError:
     """There is none, or it belongs to another owner: both are told alike."""
     return ApiError(404, f"{what}_not_found", f"There is no {what} {name!r} here.", advice=advice)
+
+
+def as_field_error(wrong: Mapping[str, Any]) -> ApiError:
+    """What is told of a request that is not as it is declared: `wrong` is pydantic's word for it, place and all."""
+    place = [str(part) for part in wrong["loc"]]
+    where, field = place[0], ".".join(place[1:])
+    if wrong["type"] == "json_invalid":
+        message = f"The body is not JSON: {wrong['ctx']['error']}."
+        return ApiError(400, "invalid_json", message, param="body", advice="Send one JSON object, in UTF-8.")
+    if wrong["type"] == "extra_forbidden":
+        return ApiError(
+            400,
+            "unknown_field",
+            f"The field `{field}` is not known here, so nothing was done.",
+            param=field,
+            advice="Leave it out. What a field promises and nobody keeps is refused, not ignored.",
+        )
+    if wrong["type"] in ("model_attributes_type", "model_type"):
+        subject = f"The field `{field}`" if field else f"The {where}"
+        return ApiError(400, "invalid_field", f"{subject} is not a JSON object.", param=field or where)
+    subject = f"The field `{field}`" if where == "body" and field else f"`{field or where}`"
+    message = f"{subject} is wrong: {wrong['msg'][0].lower()}{wrong['msg'][1:]}."
+    return ApiError(400, "invalid_field", message, param=field or where)
+
+
+def unreadable(cause: BaseException) -> ApiError:
+    """What is told of a body that no JSON can be read from, although it may look like it."""
+    if isinstance(cause, UnicodeDecodeError):
+        why = f"byte {cause.start} is not UTF-8"
+    elif isinstance(cause, RecursionError):
+        why = "lists and objects in it are nested too deeply"
+    else:
+        why = "a number in it has too many digits" if "digits" in str(cause) else "it is damaged"
+    message = f"The body cannot be read as JSON: {why}."
+    return ApiError(400, "invalid_json", message, param="body", advice="Send one JSON object, in UTF-8.")
 
 
 _KNOWN: tuple[tuple[type[Exception], int, str], ...] = (

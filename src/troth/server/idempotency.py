@@ -216,6 +216,9 @@ async def once_of(
     x_stainless_read_timeout: Annotated[str | None, Header(include_in_schema=False)] = None,
 ) -> Once:
     """What a creating route does its work through."""
+    if len(request.headers.getlist("idempotency-key")) > 1:
+        message = "The request has more than one `Idempotency-Key`, so it is not clear which one it is."
+        raise ApiError(400, "invalid_idempotency_key", message, param="Idempotency-Key", advice="Send one of them.")
     if idempotency_key is not None and not idempotency_key.strip():
         raise ApiError(400, "invalid_idempotency_key", "The `Idempotency-Key` is empty.", param="Idempotency-Key")
     count = x_stainless_retry_count or ""

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from troth.bridge import call
 from troth.runtime.agents.method_color import decide
 from troth.runtime.assemble import Runtime
-from troth.runtime.conversations import AlreadyRunning, Conversation
+from troth.runtime.conversations import AlreadyRunning, Conversation, Stopping
 from troth.runtime.conversations.entries import Beginning
 from troth.runtime.conversations.log import STARTED, Status, stream_of
 from troth.runtime.store import Notifier, StoreError, Transaction, commit_point
@@ -109,6 +109,12 @@ class Turns:
         finally:
             self._telling = None
 
+    async def close(self) -> None:
+        """Write down what is over, while there is a store to write it in."""
+        telling = self._telling
+        if telling is not None:
+            await telling
+
     async def begin(self, conversation: Conversation, beginning: Beginning) -> None:
         """Begin a turn and write down, in the same commit, what is said; raises `AlreadyRunning`.
 
@@ -170,6 +176,19 @@ class Turns:
         conversation = await self.open(row.agent, row.conversation)
         return conversation._current is not None
 
+    async def interrupt(self, conversation: Conversation) -> Stopping:
+        """Stop what the agent is at, and say what can be promised: another server takes notice within a second."""
+        stopping = await conversation.ainterrupt()
+        if stopping is Stopping.CANNOT_STOP and any(row.conversation == conversation.id for row in await self._open()):
+            return Stopping.WILL_STOP
+        return stopping
+
+    async def _notice_interrupt(self, conversation: Conversation) -> None:
+        """Stop a run of this process that somebody at another server has interrupted, also in the middle of a step."""
+        run = await call(conversation._here)
+        if run is not None and not run.is_stopping and (await call(conversation.look)).interrupt_asked:
+            run.stop()
+
     async def look(self) -> None:
         """Go on with turns that nobody carries out, and forget those that are over."""
         for row in await self._open():
@@ -184,6 +203,7 @@ class Turns:
         conversation = await self.open(row.agent, row.conversation)
         status = await call(lambda: conversation.status)
         if status is Status.RUNNING:
+            await self._notice_interrupt(conversation)
             return
         state = await call(conversation.look)
         was_cut_off = state.open_run is not None or (status is Status.INTERRUPTED and not state.interrupt_asked)

@@ -230,6 +230,15 @@ def test_a_saga_from_async_code(runtime):
     assert asyncio.run(runtime.arun_saga(saga)).results == {"a": 1}
 
 
+def test_a_saga_that_was_loaded_stays_one(runtime):
+    """What `load` returned can be run as often as the saga itself, in any order: its steps are those of the saga."""
+    saga = Saga("order").step("a", do=lambda: 1, undo=None)
+    loaded = runtime.load(saga)
+    for source in (loaded, saga, loaded, loaded):
+        assert runtime.run(source).state == "completed"
+        assert runtime.run_saga(saga).results == {"a": 1}
+
+
 @pytest.mark.parametrize("turns", range(0, 24, 2))
 def test_cancelled_anywhere_it_is_undone_or_goes_on(tmp_path, turns):
     """A cancellation of the run at any turn of the loop ends completed or undone, and each undo once."""

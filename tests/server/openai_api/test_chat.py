@@ -1,6 +1,8 @@
 """Chat completions, asked for by OpenAI's own client."""
 
 import asyncio
+import contextlib
+import threading
 
 import httpx
 import openai
@@ -8,6 +10,27 @@ import pytest
 from tests.server.service import wait_until
 
 from .conftest import client_of
+
+
+@contextlib.contextmanager
+def asking(client, asked):
+    """Ask in a thread of its own, as long as the block runs. The server may die meanwhile."""
+
+    def ask():
+        with contextlib.suppress(openai.APIError, httpx.TransportError):
+            list(client.chat.completions.create(**asked))
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    yield
+    thread.join()
+
+
+def log_of_the_talk(served):
+    """All that was written in the only conversation of a server."""
+    with served.client() as plain:
+        talks = plain.get("/conversations").json()["data"]
+        return "".join(plain.get(f"/conversations/{talk['id']}/events?follow=false").text for talk in talks)
 
 
 def say(text, role="user"):
@@ -191,6 +214,7 @@ def test_an_agent_that_fails(shared):
     assert failed.value.code == "agent_failed"
     assert "secret" not in str(failed.value.body)
     assert len(begun.read_text().splitlines()) == before + 1
+    assert "a secret" not in shared.stderr(), "what agents say is not logged"
 
 
 def test_a_stream_that_breaks_raises(shared, client):
@@ -299,5 +323,24 @@ def test_a_server_that_ends_says_so_in_the_stream(start):
     assert served.process.wait(60) == 0
     with client_of(start()) as client:
         chunks = list(client.chat.completions.create(**asked))
-    assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks).endswith("waiting is over")
+    assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == "waiting is over"
     assert chunks[-1].choices[0].finish_reason == "stop"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_answer_that_a_crash_cut_off_is_told_once(start, stream):
+    """The agent says everything again, and whoever asks again with the same key is told it once."""
+    served = start()
+    headers = {"Idempotency-Key": "cut-1"}
+    asked = {"model": "waiter", "messages": say("cut"), "extra_headers": headers, "stream": stream}
+    with client_of(served) as client, asking(client, asked):
+        wait_until(lambda: "event: tokens" in log_of_the_talk(served))
+        served.kill()
+    (start.folder / "cut").touch()
+    with client_of(start(), max_retries=10) as client:
+        answer = client.chat.completions.create(**asked)
+        said = (
+            "".join(c.choices[0].delta.content or "" for c in answer) if stream else answer.choices[0].message.content
+        )
+    assert said == "waiting is over"
+    assert (start.folder / "cut.begun").read_text().splitlines() == ["begun"] * 2, "it was not gone on with"

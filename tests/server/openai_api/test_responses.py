@@ -326,6 +326,21 @@ def test_what_is_not_there_is_404(client, ask):
         ask(client)
 
 
+@pytest.mark.parametrize("name", ["starting_after", "Last-Event-ID"])
+def test_a_number_that_was_never_told_is_refused(shared, client, name):
+    """Nobody is left waiting for what follows an event that there is not, nor is anything kept from him."""
+    response = client.responses.create(model="parrot", input="a b")
+    count = len(list(client.responses.retrieve(response.id, stream=True)))
+    in_query, header = ({"starting_after": count}, {}) if name == "starting_after" else ({}, {name: str(count)})
+    with shared.client() as plain:
+        answer = plain.get(f"/responses/{response.id}", params={"stream": True, **in_query}, headers=header)
+    assert (answer.status_code, answer.json()["error"]["code"], answer.json()["error"]["param"]) == (
+        400,
+        "invalid_cursor",
+        name,
+    )
+
+
 def test_both_colors(shared):
     """The async client is answered alike, and many readers of one response each see all of it."""
 
@@ -362,8 +377,11 @@ def test_it_is_the_same_after_a_crash(start):
         done = ended(client, response.id)
         rest = list(client.responses.retrieve(response.id, stream=True, starting_after=4))
     assert done.status == "completed"
-    assert done.output_text.endswith("waiting is over")
+    assert done.output_text == "waiting is over"  # what was heard before the crash is said again, and counts once
+    assert [item.status for item in done.output] == ["completed"]
     assert rest[0].sequence_number == 5
+    cut = next(event for event in rest if event.type == "response.output_item.done")
+    assert (cut.output_index, cut.item.status) == (0, "incomplete")
     assert rest[-1].response == done
     assert begun(again, "crash") == 2, "it was not gone on with"
 
@@ -412,6 +430,8 @@ def test_a_trace_goes_through(start):
     request, turn = (
         next(one for one in found.values() if one["name"] == f"troth.{name}") for name in ("request", "turn")
     )
+    names = {json.loads(line)["name"] for line in (start.folder / "spans.json").read_text().splitlines()}
+    assert {name.partition(".")[0] for name in names} == {"troth"}, "FastAPI's own would tell addresses, and all twice"
     assert request["parent_id"] == "0x00f067aa0ba902b7"
     assert request["attributes"]["http.route"] == "/v1/responses"
     assert request["attributes"]["http.response.status_code"] == 200

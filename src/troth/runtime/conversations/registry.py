@@ -227,7 +227,8 @@ class Conversations:
 
         def over(_: End | None, problem: BaseException | None) -> None:
             if problem is not None:
-                _log.error("The run of %r in the background ended: %s", handle.conversation.id, problem)
+                # Its words may be what somebody said to the agent. They are in the log of the conversation.
+                _log.error("The run of %r in the background ended: %s", handle.conversation.id, type(problem).__name__)
 
         async def work() -> None:
             try:

@@ -192,7 +192,10 @@ class WorkflowRegistry:
 
     def _read(self, source: Runnable) -> RegisteredWorkflow:
         if isinstance(source, LinkedWorkflow):
-            return RegisteredWorkflow(source)
+            linked = RegisteredWorkflow(source)
+            before = self._workflows.get(linked.name)
+            # A saga that was loaded is carried out by the saga, also if it was given once more in between.
+            return linked if before is None else replace(before, linked=source)
         if isinstance(source, Saga):
             return RegisteredWorkflow(LinkedWorkflow(spec_of(source), {}), source)
         return RegisteredWorkflow(load_workflow(source, self._registry))

@@ -5,22 +5,24 @@ requests, holds bodies to their size and time, and turns what a route raises int
 """
 
 import asyncio
-import functools
-import ipaddress
+import contextlib
 import json
 import secrets
 from typing import Any
-from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from troth.server.access.foreign_pages import check_local
 from troth.server.access.scopes import LOCAL, NOBODY, Caller
 from troth.server.context import ServerContext
 from troth.server.errors import ApiError, as_api_error, body_of
+from troth.server.streams.feeds import frame
 
 __all__ = ["AccessGate"]
+
+_LAST_WORD = 1.0  # seconds in which a reader may take the reason for the end of its stream
 
 OPEN_PATHS = ("/v1/health", "/health")
 """What anybody may ask."""
@@ -47,20 +49,27 @@ class AccessGate:
         is_counted = False
         try:
             await self._context.start()
-            scope["troth.caller"] = await self._admit(scope)
+            caller = scope["troth.caller"] = await self._admit(scope)
             if scope["type"] == "http":
+                check_framing(scope)
                 self._check_room()
                 self._requests += 1
                 is_counted = passage.is_counted = True
                 passage.on_stream = self._left
+            passage.key_id = caller.key_id
             await self._app(scope, passage.receive, passage.send)
-        except (ClientDisconnect, asyncio.CancelledError):
+        except ClientDisconnect:
             raise
+        except asyncio.CancelledError:
+            if not self._context.connections.take_refused():
+                raise
+            await passage.end(_invalid_key())
         except Exception as problem:  # noqa: BLE001  whatever a route raises is answered
             await passage.fail(as_api_error(problem, request_id))
         finally:
             if is_counted and passage.is_counted:
                 self._left()
+            passage.close()
 
     def _left(self) -> None:
         self._requests -= 1
@@ -86,14 +95,18 @@ class AccessGate:
         secret = _secret(scope, headers)
         caller = None if secret is None else await keys.acheck(secret)
         if caller is None:
-            raise ApiError(
-                401,
-                "invalid_key",
-                "No key was sent, or it opens nothing here.",
-                advice="Send `Authorization: Bearer KEY`. `troth keys create` makes a key.",
-                headers={"WWW-Authenticate": 'Bearer realm="troth"'},
-            )
+            raise _invalid_key()
         return caller
+
+
+def _invalid_key() -> ApiError:
+    return ApiError(
+        401,
+        "invalid_key",
+        "No key was sent, or it opens nothing here.",
+        advice="Send `Authorization: Bearer KEY`. `troth keys create` makes a key.",
+        headers={"WWW-Authenticate": 'Bearer realm="troth"'},
+    )
 
 
 def _is_api(path: str) -> bool:
@@ -118,13 +131,18 @@ class _Passage:
         self._receive = receive
         self._send = send
         self._request_id = request_id
+        self._prefix = str(scope.get("root_path", "")).rstrip("/").encode()
         self._limits = context.limits
         self._got = 0
         self._is_body_over = False
         self._body_until: float | None = None
         self._has_begun = False
+        self._is_stream = False
         self.is_counted = False
         self.on_stream: Any = lambda: None
+        self.key_id: str | None = None
+        self._connections = context.connections
+        self._watched = contextlib.ExitStack()
         length = Headers(scope=scope).get("content-length", "")
         self._declared = int(length) if length.isdigit() else 0
 
@@ -167,8 +185,13 @@ class _Passage:
         if message["type"] in ("http.response.start", "websocket.accept"):
             self._has_begun = True
             headers = [*message.get("headers", []), (b"x-request-id", self._request_id.encode())]
+            if self._prefix:
+                headers = [(name, self._below(value) if name == b"location" else value) for name, value in headers]
             message = {**message, "headers": headers}
-            if self.is_counted and any(b"text/event-stream" in value for _, value in headers):
+            self._is_stream = any(b"text/event-stream" in value for _, value in headers)
+            if self._is_stream or self._scope["type"] == "websocket":
+                self._watched.enter_context(self._connections.watched(self.key_id))
+            if self.is_counted and self._is_stream:
                 self.is_counted = False  # a stream lasts long, and is counted among the streams
                 self.on_stream()
         await self._send(message)
@@ -178,7 +201,7 @@ class _Passage:
         if self._has_begun:
             raise error
         if self._scope["type"] == "websocket":
-            await self._send({"type": "websocket.close", "code": 4000 + error.status, "reason": error.message[:100]})
+            await self._close(error)
             return
         body = json.dumps(body_of(error, self._request_id)).encode()
         headers = {"content-type": "application/json", "content-length": str(len(body)), **error.headers}
@@ -186,39 +209,44 @@ class _Passage:
         await self.send({"type": "http.response.start", "status": error.status, "headers": encoded})
         await self._send({"type": "http.response.body", "body": body})
 
+    def _below(self, location: bytes) -> bytes:
+        """Where a thing is found if this application is mounted below another one."""
+        return self._prefix + location if location.startswith(b"/v1/") else location
 
-def check_local(headers: Headers) -> None:
-    """Refuse what a page of somebody else's could send: a foreign name in `Host`, or an `Origin` that is not ours.
+    def close(self) -> None:
+        """The request is over."""
+        self._watched.close()
 
-    A page whose name was pointed at 127.0.0.1 sends its own name as `Host`.
-    """
-    hosts = headers.getlist("host")
-    if len(hosts) != 1 or not _is_loopback(hosts[0]):
+    async def end(self, error: ApiError) -> None:
+        """End what was under way with an error, whether it has begun to be answered or not."""
+        if not self._has_begun:
+            await self.fail(error)
+            return
+        try:
+            async with asyncio.timeout(_LAST_WORD):
+                if self._scope["type"] == "websocket":
+                    await self._close(error)
+                    return
+                body = frame("error", json.dumps(body_of(error, self._request_id))) if self._is_stream else b""
+                await self._send({"type": "http.response.body", "body": body, "more_body": False})
+        except (TimeoutError, OSError):
+            abort = self._scope["troth.abort"]
+            if abort is not None:
+                abort()
+
+    async def _close(self, error: ApiError) -> None:
+        with contextlib.suppress(RuntimeError):  # it was closed meanwhile
+            await self._send({"type": "websocket.close", "code": 4000 + error.status, "reason": error.message[:100]})
+
+
+def check_framing(scope: Scope) -> None:
+    """Refuse a body with two lengths: whoever stands before this server may have believed the other one."""
+    names = {name for name, _ in scope["headers"]}
+    if {b"content-length", b"transfer-encoding"} <= names:
         raise ApiError(
-            403,
-            "foreign_host",
-            "This server has no key, so it answers only to its own name: `localhost` or a loopback address.",
-            advice="Call it by that name, or start it with a key.",
+            400,
+            "ambiguous_length",
+            "The request has both `Content-Length` and `Transfer-Encoding`, so it is unclear where it ends.",
+            advice="Send one of them.",
+            headers={"Connection": "close"},
         )
-    origin = headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc.lower() != hosts[0].lower():
-        raise ApiError(
-            403,
-            "foreign_origin",
-            "This server has no key, so it answers to no page of another origin.",
-            advice="Start it with a key, and send that.",
-        )
-
-
-@functools.lru_cache(maxsize=16)  # clients send the same name again and again
-def _is_loopback(word: str) -> bool:
-    try:
-        host = urlsplit(f"//{word}").hostname or ""
-    except ValueError:
-        return False
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -9,13 +9,13 @@ import hmac
 import re
 import secrets
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from troth.bridge import call
 from troth.errors import MisuseError
 from troth.runtime.store import Store, commit_point
-from troth.runtime.store.rows.server import KeyRow
+from troth.runtime.store.rows.server import KeyRow, ServerRows
 from troth.server.access.scopes import Caller, Scope
 
 __all__ = ["PAGE_KEY", "Keys", "NewKey", "scopes_of"]
@@ -114,6 +114,14 @@ class Keys:
                 return None
         return _caller(row)
 
+    def closed_of(self, key_ids: Iterable[str]) -> Sequence[str]:
+        """Those of the keys that open nothing any more. Blocks; nothing that is remembered is believed."""
+
+        def look(rows: ServerRows) -> Sequence[str]:
+            return [key_id for key_id in key_ids if not _opens_still(rows, key_id, self._store.clock())]
+
+        return self._store.read_server(look)
+
     async def _row(self, secret: str) -> KeyRow | None:
         """The key of which this is the secret, if it opens anything."""
         match = _KEY.fullmatch(secret)
@@ -134,6 +142,14 @@ class Keys:
             if row is not None:  # somebody who guesses ids fills no memory
                 self._known[key_id] = time.monotonic(), row
         return row
+
+
+def _opens_still(rows: ServerRows, key_id: str, now: float) -> bool:
+    row = rows.key(key_id)
+    if row is None or not _opens(row, now):
+        return False
+    origin = row.name.removeprefix(PAGE_KEY) if row.name.startswith(PAGE_KEY) else "link"
+    return origin == "link" or _opens_still(rows, origin, now)
 
 
 def _caller(row: KeyRow) -> Caller:

@@ -2,10 +2,11 @@
 
 The log never changes, so the same answer is read by everybody, at any time and in any process. An answer begins at the
 entry that names its request. It ends with the run that took notice of it; a run that was cut off by the death of its
-process is none: somebody goes on with it.
+process is none: somebody goes on with it. The step that was cut off is taken again, and says everything once more: what
+was heard of it, and never said as a whole, is taken back.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -26,7 +27,7 @@ _ENDS: Mapping[str, State] = {"finished": "completed", "failed": "failed", "paus
 class Happening:
     """One thing that happens to an answer. `index` counts its texts from 0."""
 
-    kind: Literal["created", "begun", "text begun", "text", "text done", "over"]
+    kind: Literal["created", "begun", "text begun", "text", "text done", "text taken back", "over"]
     index: int = 0
     text: str = ""
 
@@ -37,6 +38,8 @@ class Piece:
 
     text: str = ""
     is_done: bool = False
+    is_taken_back: bool = False
+    """Whether it counts no more: the step that said it was cut off, and is taken again."""
 
 
 @dataclass
@@ -52,6 +55,12 @@ class LoggedAnswer:
     ended_at: float | None = None
     cursor: int = 0
     """The number of the last entry that was read."""
+    skipped: Sequence[tuple[int, int]] = ()
+    """Which entries, from the first number to the last, are known to be taken back: nothing is told of them."""
+    taken_back: list[tuple[int, int]] = field(default_factory=list)
+    """The entries that were taken back, as `skipped` of somebody who reads the answer after that."""
+    _heard_from: int = 0
+    _settled: int = 0
     _is_named: bool = False
     _is_stopped: bool = False
 
@@ -68,7 +77,12 @@ class LoggedAnswer:
     @property
     def text(self) -> str:
         """All that was said."""
-        return "\n\n".join(piece.text for piece in self.pieces)
+        return "\n\n".join(self.pieces[index].text for index in self.counting)
+
+    @property
+    def counting(self) -> list[int]:
+        """The numbers of the texts that were not taken back."""
+        return [index for index, piece in enumerate(self.pieces) if not piece.is_taken_back]
 
     def take(self, events: Iterable[Event]) -> Iterator[Happening]:
         """Read on, and tell what happens. What comes after the end is not read."""
@@ -93,8 +107,14 @@ class LoggedAnswer:
             case "run.started" if self.state == "queued":
                 self.state = "in_progress"
                 yield Happening("begun")
+            case "run.started":
+                yield from self._take_back(event)
             case "tokens":
-                yield from self._heard(event.payload["text"])
+                if not any(first <= event.seq <= last for first, last in self.skipped):
+                    self._heard_from = self._heard_from or event.seq
+                    yield from self._heard(event.payload["text"])
+            case "step.done":
+                self._settle()
             case "message" if event.payload["role"] == "assistant":
                 yield from self._said(event.payload["text"])
             case "agent.usage":
@@ -131,6 +151,7 @@ class LoggedAnswer:
     def _done(self) -> Iterator[Happening]:
         if self.pieces and not self.pieces[-1].is_done:
             self.pieces[-1].is_done = True
+            self._settle()
             yield Happening("text done", len(self.pieces) - 1, self.pieces[-1].text)
 
     def _ended(self, event: Event) -> Iterator[Happening]:
@@ -140,8 +161,26 @@ class LoggedAnswer:
         state = _ENDS.get(outcome)
         if state is None and self._is_stopped:
             state = "incomplete"
-        if state is not None:
+        if state is None:
+            yield from self._take_back(event)
+        else:
             yield from self._over(state, event.at)
+
+    def _settle(self) -> None:
+        """What was heard until now stays, whatever becomes of the run: its step is over, or it was said as a whole."""
+        is_open = bool(self.pieces) and not self.pieces[-1].is_done
+        self._settled, self._heard_from = len(self.pieces[-1].text) if is_open else 0, 0
+
+    def _take_back(self, event: Event) -> Iterator[Happening]:
+        """A run was cut off: what was heard since its last step will be said again."""
+        if not self._heard_from:
+            return
+        self.taken_back.append((self._heard_from, event.seq))
+        piece = self.pieces[-1]
+        piece.text = piece.text[: self._settled]
+        piece.is_done, piece.is_taken_back = True, not piece.text
+        self._settle()
+        yield Happening("text taken back", len(self.pieces) - 1, piece.text)
 
     def _over(self, state: State, at: float) -> Iterator[Happening]:
         yield from self._done()

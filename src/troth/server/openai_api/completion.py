@@ -58,6 +58,16 @@ def error_frame(error: ApiError, request_id: str | None = None) -> bytes:
     return frame(None, json.dumps(body_of(error, request_id)))
 
 
+def _begun_anew() -> ApiError:
+    """What is told to whoever was sent the beginning of a text that is said once more: a chunk cannot be taken back."""
+    return ApiError(
+        503,
+        "answer_begun_anew",
+        "The process that answered has died, and another one begins this text again.",
+        advice="Send the request again, with its `Idempotency-Key` if it had one.",
+    )
+
+
 class ChunkWriter:
     """Writes the chunks of one completion."""
 
@@ -76,10 +86,12 @@ class ChunkWriter:
         match happening.kind:
             case "created":
                 yield self._chunk({"role": "assistant", "content": "", "refusal": None})
-            case "text begun" if happening.index:
+            case "text begun" if any(index < happening.index for index in self._answer.counting):
                 yield self._chunk({"content": "\n\n"})
             case "text":
                 yield self._chunk({"content": happening.text})
+            case "text taken back":
+                yield error_frame(_begun_anew())
             case "over" if self._answer.state == "completed":
                 yield self._chunk({}, "stop")
                 if self._with_usage:

@@ -51,7 +51,7 @@ def response_of(answer: LoggedAnswer, about: Mapping[str, Any], created: float) 
         "max_output_tokens": None,
         "metadata": about.get("metadata") or {},
         "model": about["model"],
-        "output": [item_of(answer, index) for index in range(len(answer.pieces))],
+        "output": [item_of(answer, index) for index in answer.counting],
         "parallel_tool_calls": True,
         "previous_response_id": about.get("previous_response_id"),
         "conversation": {"id": about["conversation"]},
@@ -79,7 +79,9 @@ def item_of(answer: LoggedAnswer, index: int, *, is_new: bool = False) -> dict[s
         status, content = "in_progress", []
     else:
         is_whole = piece.is_done and answer.state not in ("failed", "cancelled", "incomplete")
-        status = "completed" if is_whole else "incomplete" if answer.is_over else "in_progress"
+        is_whole = is_whole and not piece.is_taken_back
+        is_cut = answer.is_over or piece.is_taken_back
+        status = "completed" if is_whole else "incomplete" if is_cut else "in_progress"
         content = [_part(piece.text)]
     return {"id": _item_id(answer, index), "type": "message", "role": "assistant", "status": status, "content": content}
 
@@ -97,6 +99,11 @@ class EventWriter:
         self._created = created
         self._after = after
         self._next = 0
+
+    @property
+    def count(self) -> int:
+        """How many events there are so far, those that were not sent included."""
+        return self._next
 
     def frames(self, happening: Happening) -> Iterator[bytes]:
         """What is sent of one happening."""
@@ -133,7 +140,7 @@ class EventWriter:
             case "text":
                 delta = {"delta": happening.text, "logprobs": []}
                 yield "response.output_text.delta", {**self._place(index), **delta}
-            case "text done":
+            case "text done" | "text taken back":
                 whole_text = {"text": happening.text, "logprobs": []}
                 yield "response.output_text.done", {**self._place(index), **whole_text}
                 yield "response.content_part.done", {**self._place(index), "part": _part(happening.text)}

@@ -81,7 +81,8 @@ async def create_completion(body: ChatRequest, context: ContextDep, caller: Call
         headers = {"x-troth-conversation": talk.conversation_id}
         if body.stream:
             with_usage = body.stream_options is not None and body.stream_options.include_usage
-            answer = LoggedAnswer(talk.answer_id)
+            known = await talk.answer() if seed.is_repeated else None
+            answer = LoggedAnswer(talk.answer_id, skipped=() if known is None else known.taken_back)
             writer = ChunkWriter(answer, body.model, created, with_usage=with_usage)
             return EventStream(context, _chunks(talk, turn, answer, writer), headers)
         answer = await talk.await_end(turn)
@@ -100,6 +101,8 @@ async def _chunks(talk: Talk, turn: OwedTurn, answer: LoggedAnswer, writer: Chun
                     yield COMMENT
                 for chunk in joined(frame for happening in answer.take(events) for frame in writer.frames(happening)):
                     yield chunk
+                if answer.taken_back:
+                    return
                 if answer.is_over:
                     talk.over(turn)
                     return

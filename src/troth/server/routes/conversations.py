@@ -295,7 +295,7 @@ async def interrupt_conversation(
 ) -> Interruption:
     """Stop what the agent is at, and say what can be promised. It may be asked again."""
     _, conversation = await opened(context, caller, conversation_id)
-    return Interruption(stopping=(await conversation.ainterrupt()).value)
+    return Interruption(stopping=(await context.turns.interrupt(conversation)).value)
 
 
 @router.get("/conversations/{conversation_id}/events", response_class=EventStream, **needs(Scope.READ))

@@ -12,6 +12,7 @@ from troth.bridge import call
 from troth.runtime.agents.model import Message
 from troth.runtime.conversations.log import stream_of
 from troth.runtime.store import Transaction
+from troth.runtime.store.rows.server import Belonging
 from troth.server.access.owners import afind
 from troth.server.access.scopes import Caller, CallerDep, Scope, needs
 from troth.server.context import ContextDep, ServerContext
@@ -208,8 +209,8 @@ async def show_response(
         raise ApiError(400, "invalid_field", "`starting_after` goes with `stream=true`.", param="starting_after")
     if stream:
         check_room(context)
-        cursor = starting_after if last_event_id is None else last_event_id
-        return await _stream(context, caller, response_id, after=-1 if cursor is None else cursor)
+        cursor, name = (starting_after, "starting_after") if last_event_id is None else (last_event_id, "Last-Event-ID")
+        return await _stream(context, caller, response_id, after=-1 if cursor is None else cursor, cursor_name=name)
     return JSONResponse(await _shown(context, caller, response_id))
 
 
@@ -243,7 +244,13 @@ async def _shown(context: ServerContext, caller: Caller, response_id: str) -> di
 
 
 async def _stream(
-    context: ServerContext, caller: Caller, response_id: str, *, after: int = -1, turn: OwedTurn | None = None
+    context: ServerContext,
+    caller: Caller,
+    response_id: str,
+    *,
+    after: int = -1,
+    cursor_name: str = "starting_after",
+    turn: OwedTurn | None = None,
 ) -> Response:
     """The events of a response, for whoever has just begun it in `turn`, or for somebody else."""
     belonging = await afind(context, caller, RESPONSE, response_id)
@@ -252,9 +259,31 @@ async def _stream(
         raise not_found(RESPONSE, response_id)
     if turn is None and not (await talk.answer()).is_known:
         raise await _unknown(talk)
+    if after >= 0 and not await call(_has_event, talk, belonging, after):
+        raise ApiError(
+            400,
+            "invalid_cursor",
+            f"The response {response_id!r} has no event {after}, so what follows it is not known.",
+            param=cursor_name,
+            advice="Give the number of the last event that you have, or none to read from the first.",
+        )
     answer = LoggedAnswer(response_id)
     writer = EventWriter(answer, belonging.details, belonging.created_at, after=after)
     return EventStream(context, _events(talk, turn, answer, writer))
+
+
+def _has_event(talk: Talk, belonging: Belonging, number: int) -> bool:
+    """Whether anybody can have been sent the event of that number. Blocks."""
+    answer, after = LoggedAnswer(talk.answer_id), talk.after
+    writer = EventWriter(answer, belonging.details, belonging.created_at, after=number)
+    while page := talk.context.store.events(stream_of(talk.conversation_id), after=after):
+        for happening in answer.take(page):
+            if any(writer.frames(happening)) or writer.count > number:
+                return True
+        if answer.is_over:
+            break
+        after = page[-1].seq
+    return False
 
 
 async def _unknown(talk: Talk) -> ApiError:

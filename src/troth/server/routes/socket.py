@@ -27,7 +27,7 @@ from troth.server.access.owners import afind
 from troth.server.access.scopes import Caller, Scope, check_scope
 from troth.server.channels import Reader, SocketChannel
 from troth.server.context import ServerContext
-from troth.server.errors import ApiError, as_api_error, body_of
+from troth.server.errors import ApiError, as_api_error, as_field_error, body_of
 from troth.server.half_letters import refuse_half_letters
 from troth.server.idempotency import Once, Seed
 from troth.server.json_response import encoded
@@ -270,9 +270,8 @@ class _Socket:
 def _wrong(problem: Exception) -> Exception:
     """What is told of a message that cannot be read."""
     if isinstance(problem, ValidationError):
-        first = problem.errors()[0]
-        field = ".".join(str(part) for part in first["loc"])
-        return ApiError(400, "invalid_field", f"The field `{field}` is wrong: {first['msg']}.", param=field)
+        wrong = problem.errors()[0]
+        return as_field_error({**wrong, "loc": ("body", *wrong["loc"])})
     if isinstance(problem, ValueError | RecursionError):
-        return ApiError(400, "invalid_json", "The message is no JSON.")
+        return ApiError(400, "invalid_json", "The message is not JSON.")
     return problem

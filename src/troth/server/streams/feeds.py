@@ -82,7 +82,7 @@ class Feed:
         self._told_at = 0.0
         self._is_only_last = getattr(source, "is_only_last", False)
         self._kept: deque[Item] = deque(maxlen=_KEPT)
-        self._waiting: set[asyncio.Future[bool]] = set()
+        self._waiting: dict[asyncio.Future[bool], asyncio.TimerHandle] = {}
 
     def after(self, cursor: int) -> list[Item] | None:
         """The events after `cursor`, if they are kept; None if they have to be read from the store."""
@@ -97,22 +97,20 @@ class Feed:
         skipped = max(0, cursor + 1 - self._kept[0].seq)
         return list(self._kept)[skipped:] if skipped else list(self._kept)
 
-    async def wait(self, timeout: float) -> bool:
-        """Wait for a change; false if there was none in time."""
+    def wait(self, timeout: float) -> "asyncio.Future[bool]":
+        """Wait for a change; false if there was none in time. What changes from this call on is not missed."""
         loop = asyncio.get_running_loop()
         waiter: asyncio.Future[bool] = loop.create_future()  # of its own: one future for all costs each of them twice
-        self._waiting.add(waiter)
-        timer = loop.call_later(timeout, _settle, waiter, False)
-        try:
-            return await waiter
-        finally:
-            timer.cancel()
-            self._waiting.discard(waiter)
+        self._waiting[waiter] = loop.call_later(timeout, _settle, waiter, False)
+        waiter.add_done_callback(self._forget)  # which knows neither of them: a ring of objects waits for the collector
+        return waiter
+
+    def _forget(self, waiter: "asyncio.Future[bool]") -> None:
+        self._waiting.pop(waiter).cancel()
 
     def wake(self) -> None:
         """Let everybody look again."""
-        waiting, self._waiting = self._waiting, set()
-        for waiter in waiting:
+        for waiter in list(self._waiting):
             _settle(waiter, True)
 
     async def follow(self, store: Store) -> None:

@@ -298,13 +298,14 @@ async def _news(feed: Feed, reader: Reader | None, cursor: int, timeout: float) 
         return True
     if reader is None:
         return await feed.wait(timeout)
-    tasks = [asyncio.ensure_future(feed.wait(timeout)), asyncio.ensure_future(reader.wait())]
+    # A task begins to wait in the next turn of the loop: an event that comes before is one nobody would be told of.
+    change, delivery = feed.wait(timeout), asyncio.ensure_future(reader.wait())
     try:
-        ended, _ = await asyncio.wait(tasks, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
-        return any(task is tasks[1] or task.result() for task in ended)
+        ended, _ = await asyncio.wait((change, delivery), timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+        return any(future is delivery or future.result() for future in ended)
     finally:
-        for task in tasks:
-            task.cancel()
+        change.cancel()
+        delivery.cancel()
 
 
 def _gap(page: EventPage, cursor: int) -> dict[str, int] | None:

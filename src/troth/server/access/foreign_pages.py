@@ -1,0 +1,52 @@
+"""Keep pages of other sites away from a server without keys: what a browser sends for them is told by its headers."""
+
+import functools
+import ipaddress
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+
+from troth.server.errors import ApiError
+
+__all__ = ["check_local"]
+
+
+def check_local(headers: Headers) -> None:
+    """Refuse what a page of somebody else's could send: a foreign name in `Host`, or an `Origin` that is not ours.
+
+    A page whose name was pointed at 127.0.0.1 sends its own name as `Host`.
+    """
+    hosts = headers.getlist("host")
+    if len(hosts) != 1 or not _is_loopback(hosts[0]):
+        raise ApiError(
+            403,
+            "foreign_host",
+            "This server has no key, so it answers only to its own name: `localhost` or a loopback address.",
+            advice="Call it by that name, or start it with a key.",
+        )
+    origin = headers.get("origin")
+    is_link = headers.get("sec-fetch-mode") == "navigate"  # that somebody follows; the page that has it reads nothing
+    is_embedded = headers.get("sec-fetch-site") == "cross-site" and not is_link
+    if is_embedded or (origin is not None and urlsplit(origin).netloc.lower() != hosts[0].lower()):
+        raise ApiError(
+            403,
+            "foreign_origin",
+            "This server has no key, so it answers to no page of another origin.",
+            advice="Start it with a key, and send that.",
+        )
+
+
+@functools.lru_cache(maxsize=16)  # clients send the same name again and again
+def _is_loopback(word: str) -> bool:
+    try:
+        host = urlsplit(f"//{word}").hostname or ""
+    except ValueError:
+        return False
+    if "@" in word:
+        return False
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
