@@ -66,6 +66,9 @@ def test_how_a_command_ends(runtime, command, options, state, code, says):
         pytest.param("true", {"watch": [""]}, MisuseError, "`watch` has ''", id="an empty text"),
         pytest.param("true", {"env": {"A=B": "c"}}, MisuseError, "not the name of a variable", id="a variable"),
         pytest.param("true", {"job_id": "../x"}, MisuseError, "names a folder", id="an id"),
+        pytest.param("true", {"job_id": 5}, MisuseError, "names a folder", id="a number for an id"),
+        pytest.param("true", {"cwd": sys.executable}, MisuseError, "is a file", id="a file for a folder"),
+        pytest.param("true", {"watch": "\ud800"}, MisuseError, "neither a text within a line", id="half a letter"),
         pytest.param("true", {"detach": "perhaps"}, MisuseError, "`detach` is", id="detach"),
     ],
 )
@@ -179,6 +182,8 @@ def test_write_and_the_end_of_input(runtime):
     job = runtime.jobs.start("cat").promise.id
     runtime.jobs.write(job, "one\n")
     until(lambda: runtime.jobs.read(job).text == "one\n")
+    with pytest.raises(MisuseError, match="neither a text nor bytes"):
+        runtime.jobs.write(job, 5)
     runtime.jobs.write(job, b"two\n", end=True)
     assert runtime.jobs.wait(job, 30).exit_code == 0
     assert runtime.jobs.read(job).text == "one\ntwo\n"

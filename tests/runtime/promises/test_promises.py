@@ -25,7 +25,7 @@ from troth.runtime import (
     step,
 )
 from troth.runtime.channels import stateless
-from troth.runtime.engine import RunFailedError, Step, Wait
+from troth.runtime.engine import RunFailedError, Step, Together, Wait
 from troth.runtime.promises.errors import ForeignPromiseError, NotSettledError, UnknownPromiseError
 from troth.runtime.store import SqliteStore, StoreError, commit_point
 from troth.runtime.store.promise_records import DeliveryState, NewPromise, PromiseState
@@ -189,6 +189,72 @@ def test_a_failure_is_delivered_as_that(runtime, work, state, type_):
     record = runtime.promises.start(work).promise.wait(60)
     assert (record.state, record.error["type"]) == (state, type_)
     assert runtime.inbox.take(10).data["error"]["type"] == type_
+
+
+class Mute(Exception):
+    """An error that cannot say what it is."""
+
+    def __str__(self):
+        raise ZeroDivisionError
+
+
+ODD_ERRORS = [
+    SystemExit(3),
+    KeyboardInterrupt(),
+    GeneratorExit(),
+    asyncio.CancelledError("mine"),
+    BaseException("of no kind"),
+    Mute(),
+    ValueError("half a letter: \ud800"),
+]
+
+
+def raising(error, where):
+    """A decision that ends with this error: by itself, in a step, or in a branch."""
+
+    def in_step():
+        raise error
+
+    async def in_async_step():
+        raise error
+
+    def alone():
+        raise error
+        yield
+
+    def decision():
+        yield Step("give", value_of, 1)
+        if where == "a branch":
+            yield Together(alone(), alone())
+        if where == "a step":
+            yield Step("raise", in_step)
+        if where == "an async step":
+            yield Step("raise", in_async_step)
+        if where == "an async step with a limit":
+            yield Step("raise", in_async_step, timeout=60.0)
+        raise error
+
+    return alone if where == "the first line" else decision
+
+
+@pytest.mark.parametrize(
+    "where", ["the decision", "the first line", "a step", "an async step", "an async step with a limit", "a branch"]
+)
+@pytest.mark.parametrize("error", ODD_ERRORS, ids=lambda error: type(error).__name__)
+def test_whatever_work_raises_is_its_end(runtime, error, where):
+    """Nobody awaits it, so there is nobody else whom `SystemExit` could be meant for; its text can be sent as it is."""
+    record = runtime.promises.start(raising(error, where)).promise.wait(60)
+    assert (record.state, record.error["type"]) == (PromiseState.FAILED, type(error).__name__)
+    delivery = runtime.inbox.take(10)
+    assert type(error).__name__ in delivery.text
+    assert delivery.text.encode()
+
+
+def test_a_result_in_half_a_letter_is_told_in_text_that_can_be_sent(runtime):
+    """Every channel has to encode what it sends; `data` has the value as it is."""
+    runtime.promises.start(give, "half: \ud800").promise.wait(60)
+    delivery = runtime.inbox.take(10)
+    assert (delivery.text, delivery.data["result"]) == ("half: \\ud800", "half: \ud800")
 
 
 def test_a_cancelled_promise_is_delivered_as_that(runtime):

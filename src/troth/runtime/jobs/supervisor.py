@@ -14,8 +14,8 @@ path, in isolated mode. Each command has a folder:
 
 What the next command needs is made while nobody waits for it: a folder with the pipe and the empty files in it, open
 already, which is renamed when the command comes. Making a file takes ten times as long as renaming one. Whoever asked
-is answered as soon as the command runs; `process` is written a moment later, when whoever waited for the answer has read
-it, and before anything is done with the command.
+is answered as soon as the command runs; `process` is written a moment later, when that answer has been read, and before
+anything is done with the command.
 """
 
 import _thread
