@@ -2,6 +2,7 @@
 
 import asyncio
 import contextvars
+import re
 import subprocess
 import sys
 import textwrap
@@ -102,6 +103,29 @@ def test_a_stored_outcome_says_how_to_ask(runtime):
     assert "'elsewhere' is not open in this runtime" in outcome.note
     assert outcome.promise.id in outcome.note
     assert "poll" in outcome.note
+
+
+@pytest.mark.parametrize(
+    ("declared", "narrowed", "says"),
+    [
+        pytest.param(Capability.STORE, None, "the channel 'switch' cannot push now, and only stores", id="the channel"),
+        pytest.param(Capability.NONE, None, "the channel 'switch' can neither push nor store", id="neither"),
+        pytest.param(Capability.PUSH, Capability.STORE, "is bound with `Capability.STORE`, although", id="the binding"),
+        pytest.param(Capability.PUSH, Capability.NONE, "the turn has opted out", id="opted out"),
+    ],
+)
+def test_why_nothing_is_sent_is_said(runtime, declared, narrowed, says):
+    """The note of what is stored, and the refusal of what is not, name what is in the way."""
+    channel = Switch(capability=declared)
+    runtime.open_channel(channel)
+    with bind("ann", channel, narrowed):
+        if Capability.NONE in (declared, narrowed):
+            with pytest.raises(PromiseRefused, match=re.escape(says)):
+                runtime.promises.start(give, 1, detach="must")
+        else:
+            assert says in runtime.promises.start(give, 1).note
+    with stateless(), pytest.raises(PromiseRefused, match="the turn has opted out"):
+        runtime.promises.start(give, 1, detach="must")
 
 
 @pytest.mark.parametrize("word", ["none", "store"])

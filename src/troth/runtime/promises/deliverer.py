@@ -81,6 +81,20 @@ class ChannelOptions:
     confirm: Callable[[Delivery], Any] | None = None
     second_route: str | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse what would never be looked at."""
+        given: tuple[object, ...] = (self.max_age, self.confirm, self.second_route)
+        age, confirm, route = given
+        if age is not None and not (isinstance(age, int | float) and age >= 0):
+            raise MisuseError(f"`max_age` is {age!r}; it is a number of seconds, or None. Nothing was opened.")
+        if confirm is not None and (age is None or not callable(confirm)):
+            raise MisuseError(
+                f"`confirm` is {confirm!r}; it is a function, and only asked about what is older than `max_age`, "
+                f"which is {age!r}.\nNothing was opened."
+            )
+        if route is not None and (not isinstance(route, str) or not route):
+            raise MisuseError(f"`second_route` is {route!r}; it is the name of a channel, or None. Nothing was opened.")
+
 
 @dataclass
 class Deliverer:

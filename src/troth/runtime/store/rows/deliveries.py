@@ -279,16 +279,20 @@ class DeliveryRows:
         return None if row is None else with_attempt(row[2], DeliveryAttempt(row[0], now, row[1], outcome, words))
 
     def acknowledge(self, delivery_id: str, now: float, by: str) -> bool:
-        """Say that a delivery reached its receiver. False if it was over before."""
-        cursor = self._execute(
-            "UPDATE deliveries SET state = 'delivered', receipt = ?, updated_at = ?, finished_at = ?, due_at = NULL, "  # noqa: S608
-            f"{_NO_LEASE} WHERE {_PENDING} AND {_THIS}",
-            (by, now, now, *place_of(delivery_id)),
-        )
-        if cursor.rowcount == 1:
-            self._count("delivered", 1)
-            self._tx.topics.add(changes_topic)
-        return bool(cursor.rowcount == 1)
+        """Say that a delivery reached its receiver, also one that was given up. False if it was over before."""
+        for states in (_PENDING, "state = 'dead'"):
+            cursor = self._execute(
+                "UPDATE deliveries SET state = 'delivered', receipt = ?, updated_at = ?, finished_at = ?, "  # noqa: S608
+                f"due_at = NULL, {_NO_LEASE} WHERE {states} AND {_THIS}",
+                (by, now, now, *place_of(delivery_id)),
+            )
+            if cursor.rowcount == 1:
+                self._count("delivered", 1)
+                if states is not _PENDING:
+                    self._count("dead", -1)
+                self._tx.topics.add(changes_topic)
+                return True
+        return False
 
     def replay(self, delivery_id: str, channel: str | None, now: float) -> bool:
         """Owe a dead or delivered delivery once more, under the same id. False if it is neither."""
