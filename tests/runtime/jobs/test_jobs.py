@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from troth.runtime.jobs.job_files import JobFiles
 from troth.runtime.jobs.machine import folder_of
 from troth.runtime.jobs.supervisor import start_time
 from troth.runtime.promises.errors import ForeignPromiseError, NotSettledError
+from troth.runtime.store import SqliteStore
 from troth.runtime.store.promise_records import DeliveryState, PromiseState
 from troth.testing import failpoints
 
@@ -375,6 +377,14 @@ def test_a_process_id_is_believed_only_with_its_start_time(runtime, tmp_path):
     finally:
         os.killpg(stranger.pid, signal.SIGKILL)
         stranger.wait()
+
+
+@pytest.mark.parametrize("hours", [-1, 1])
+def test_how_long_it_took_goes_by_one_clock(path, hours):
+    """That of its machine: the clock of the store may be another one, or be set meanwhile."""
+    with SqliteStore(path, clock=lambda: time.time() + 3600.0 * hours) as store, Runtime(store) as runtime:
+        job = runtime.jobs.start("sleep 0.2").promise
+        assert 0.2 <= job.wait(60).result["seconds"] < 1800
 
 
 def test_after_retention_it_is_expired_since_then(path):

@@ -341,6 +341,7 @@ class _Command:
         self.ending: dict[str, Any] | None = None
         self.is_unwritten = False
         spare = spares.claim(self.folder)
+        self.begun_at = time.time()
         try:
             self.pid = _spawn(request["command"], request["cwd"], env, spare.reading, spare.output)
         except Exception as error:
@@ -348,7 +349,6 @@ class _Command:
             self.ending = {"problem": _problem(error), "ended_at": time.time()}
             self._write_end()
             raise
-        self.begun_at = time.time()
         self.input: int | None = spare.writing
         os.close(spare.reading)
         os.close(spare.output)
