@@ -635,6 +635,97 @@ def test_a_slow_receiver_holds_up_nobody_else(runtime):
     slow.freed.set()
 
 
+class SlowFor(Switch):
+    """One session's `send` waits, and no other's."""
+
+    def __init__(self, name, slow):
+        super().__init__(name)
+        self.slow = slow
+
+    def send(self, delivery):
+        if delivery.session == self.slow:
+            self.tried.append(delivery)
+            self.freed.wait(60)
+        return super().send(delivery)
+
+
+class AsyncSlowFor(SlowFor):
+    """The same, async."""
+
+    async def send(self, delivery):
+        if delivery.session == self.slow:
+            self.tried.append(delivery)
+            await asyncio.to_thread(self.freed.wait, 60)
+        return Switch.send(self, delivery)
+
+
+@pytest.mark.parametrize("kind", [SlowFor, AsyncSlowFor])
+def test_a_slow_session_holds_up_no_other_on_its_channel(runtime, kind):
+    """A room that takes long, or whose channel waits for somebody, keeps its order and nobody else's."""
+    channel = kind("rooms", "slow")
+    runtime.open_channel(channel)
+    slow = [promised(runtime, channel, "slow", number) for number in range(3)]
+    until(lambda: channel.tried)
+    others = [promised(runtime, channel, f"s-{number % 5}", number) for number in range(10)]
+    until(lambda: len(channel.sent) == 10)
+    assert sorted(channel.ids) == sorted(others)
+    channel.freed.set()
+    until(lambda: len(channel.sent) == 13)
+    assert channel.ids[10:] == slow
+    until(lambda: runtime.outbox.counts().delivered == 13)
+
+
+def test_somebody_who_is_asked_and_says_nothing_holds_up_nobody_else(path):
+    """A question about something old is for one session."""
+    shift, asked, answer = [0.0], threading.Event(), threading.Event()
+
+    def confirm(_):
+        asked.set()
+        return answer.wait(60)
+
+    with SqliteStore(path, clock=lambda: time.time() + shift[0]) as store, Runtime(store, delivery=QUICK) as runtime:
+        with bind("old", None, Capability.STORE):
+            runtime.promises.start(give, 1).promise.wait(60)
+        shift[0] = 3600.0
+        channel = Switch()
+        runtime.open_channel(channel, max_age=60.0, confirm=confirm)
+        with bind("old", channel):
+            assert asked.wait(60)
+        fresh = promised(runtime, channel, "new")
+        until(lambda: channel.ids == [fresh])
+        answer.set()
+        until(lambda: len(channel.sent) == 2)
+
+
+@pytest.mark.parametrize("kind", [SlowFor, AsyncSlowFor])
+def test_what_was_done_when_a_channel_is_closed_is_not_sent_again(patient, kind):
+    """Receipts of quick sends are written together, and with the end of the channel at the latest."""
+    channel, third = kind("c", "nobody"), threading.Event()
+    send = channel.send
+
+    def until_the_third(delivery):
+        if len(channel.sent) == 2:
+            channel.slow = "s"
+            third.set()
+        return send(delivery)
+
+    channel.send = until_the_third
+    with bind("s", None, Capability.STORE):
+        for number in range(4):
+            patient.promises.start(give, number).promise.wait(60)
+    patient.open_channel(channel)
+    with bind("s", channel):
+        assert third.wait(60)
+    patient.close_channel(channel)
+    assert patient.outbox.counts().delivered == 2
+    channel.freed.set()
+    again = Switch("c")
+    patient.open_channel(again)
+    until(lambda: len(again.sent) == 2)
+    assert patient.outbox.counts().delivered == 4
+    assert not set(channel.ids[:2]) & set(again.ids)
+
+
 def test_the_inbox_delivers_what_is_taken_out(runtime):
     """What lies in memory is owed; what was taken is delivered."""
     promises = [runtime.promises.start(give, number).promise for number in range(3)]

@@ -243,7 +243,7 @@ class JobMonitor:
 def add_deliveries(tx: Transaction, job: OpenJob, told: Told, now: float, *, is_end: bool = False) -> None:
     """Write down what is told of a job's output, in the commit that says how far it was looked at.
 
-    A summary is of lines that were printed before the hits which come with it; at the end, it has those after them, too.
+    A summary is of lines that were printed before the hits which come with it; at the end, of those after them, too.
     """
     moments = (now + number * _APART for number in itertools.count())
     if told.summary and not is_end:

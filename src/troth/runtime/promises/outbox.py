@@ -195,7 +195,8 @@ class Outbox:
             held = self._held.of(name)
             now = self.store.clock()
             tx.promises.close_channel(name, self._owner.id)
-            for lease in held:
+            settled = deliverer.settle_unwritten(tx)
+            for lease in [lease for lease in held if lease.delivery not in settled]:
                 tx.promises.give_back(lease.delivery, lease.token, now, due_at=now, is_unsent=not lease.is_begun)
             if deliverer.home is not None:
                 tx.promises.downgrade(name, "the channel was closed", now, home=deliverer.home)

@@ -7,7 +7,7 @@ that they can be compared with what is still pending.
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -173,18 +173,20 @@ class DeliveryRows:
         until: float,
         limit: int,
         due_before: float,
+        besides: Collection[str] = (),
     ) -> list[DeliveryRecord]:
         """Take up to `limit` deliveries of a channel that are due before `due_before`, those due first before others.
 
-        Their attempt is counted here: an attempt that ends the process is one, too.
+        Those of the sessions `besides` are left. The attempt is counted here: one that ends the process is one, too.
         """
         rows: list[tuple[Any, ...]] = []
+        others = f"AND d.session NOT IN ({', '.join('?' * len(besides))}) " if besides else ""
         for home in (None, owner):  # one range of the index each, which keeps them in order
             rows += self._execute(
                 f"SELECT d.promise, {DELIVERY} FROM deliveries d JOIN promises p ON p.number = d.promise "  # noqa: S608
-                "WHERE d.state = 'due' AND d.channel = ? AND d.home IS ? AND d.due_at <= ? "
+                f"WHERE d.state = 'due' AND d.channel = ? AND d.home IS ? AND d.due_at <= ? {others}"
                 "ORDER BY d.due_at, d.created_at LIMIT ?",
-                (channel, home, due_before, limit),
+                (channel, home, due_before, *besides, limit),
             ).fetchall()
         leased = []
         found = [(number, delivery_of(row)) for number, *row in rows]
