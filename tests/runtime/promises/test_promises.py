@@ -424,8 +424,10 @@ def test_a_start_that_fails_is_an_error(path):
         ((1, 2), {}, "2 were given"),
         ((1,), {"promise_id": 5}, "`promise_id` is 5"),
         ((1,), {"promise_id": ""}, "`promise_id` is ''"),
+        ((1,), {"retention": float("inf")}, "without an end is None"),
+        ((1,), {"retention": float("nan")}, "above 0"),
     ],
-    ids=["too few", "too many", "an id that is no text", "an empty id"],
+    ids=["too few", "too many", "an id that is no text", "an empty id", "no end", "no number"],
 )
 @pytest.mark.parametrize("color", ["sync", "async"])
 def test_what_could_never_end_is_not_promised(runtime, args, options, says, color):
