@@ -15,6 +15,7 @@ from troth.runtime.jobs.machine import folder_of
 
 AGENTS = """
 import asyncio
+import sys
 import time
 
 
@@ -31,6 +32,8 @@ class Helper:
             return f"started {job}"
         if message.text == "fail":
             raise ValueError("no idea")
+        if message.text == "leave":
+            sys.exit(3)
         return f"you said {message.text}"
 
 
@@ -163,6 +166,9 @@ def test_a_talk(terminal, tmp_path, agent):
     talk.until("Nothing is running here")
     talk.type("fail\n")
     talk.until("The agent failed: ValueError: no idea")
+    talk.until("> ")
+    talk.type("leave\n")
+    talk.until("! The agent failed:")
     talk.until("> ")
     talk.type("\x04")
     assert talk.wait() == 0

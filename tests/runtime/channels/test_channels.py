@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 import pytest
 
@@ -64,6 +65,24 @@ def without_color():
     return Odd
 
 
+def without_a_delivery():
+    class Deaf(Channel):
+        capability = Capability.PUSH
+
+        def send(self): ...
+
+    return Deaf
+
+
+def with_too_much():
+    class Greedy(Channel):
+        capability = Capability.PUSH
+
+        async def send(self, delivery, *, session): ...
+
+    return Greedy
+
+
 @pytest.mark.parametrize(
     ("kind", "says"),
     [
@@ -72,12 +91,46 @@ def without_color():
         pytest.param(without_send, "has no `send`", id="no send"),
         pytest.param(with_a_generator, "sends nothing", id="a generator"),
         pytest.param(without_color, "whose color cannot be determined", id="no color"),
+        pytest.param(without_a_delivery, "cannot be called with a delivery", id="a send that takes nothing"),
+        pytest.param(with_too_much, "cannot be called with a delivery", id="a send that wants more"),
     ],
 )
 def test_what_cannot_be_a_channel(kind, says):
     """F17, F18: nothing is supported by default."""
     with pytest.raises(MisuseError, match=says):
         kind()()
+
+
+@dataclass(frozen=True)
+class Frozen(Channel):
+    """A value as a channel."""
+
+    name: str
+    capability = Capability.PUSH
+
+    def send(self, delivery, note=""):
+        return Receipt.done(note)
+
+
+class Static(Channel):
+    """Its `send` needs no channel."""
+
+    name = "static"
+    capability = Capability.PUSH
+
+    @staticmethod
+    def send(delivery):
+        return Receipt.done(delivery.id)
+
+
+@pytest.mark.parametrize("make", [lambda: Frozen("frozen"), Static], ids=["a frozen dataclass", "a static send"])
+def test_what_can_be_a_channel(tmp_path, make):
+    """However it is written, it is opened, bound and sent through."""
+    channel = make()
+    with Runtime(tmp_path / "troth.db", in_process=False) as runtime:
+        runtime.open_channel(channel)
+        with bind("a", channel):
+            assert runtime.jobs.start("true", detach="must").channel == channel.name
 
 
 def state():

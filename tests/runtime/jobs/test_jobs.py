@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from troth.runtime.jobs.job_files import JobFiles
 from troth.runtime.jobs.machine import folder_of
 from troth.runtime.jobs.supervisor import start_time
 from troth.runtime.promises.errors import ForeignPromiseError, NotSettledError
+from troth.runtime.store import SqliteStore
 from troth.runtime.store.promise_records import DeliveryState, PromiseState
 from troth.testing import failpoints
 
@@ -66,6 +68,9 @@ def test_how_a_command_ends(runtime, command, options, state, code, says):
         pytest.param("true", {"watch": [""]}, MisuseError, "`watch` has ''", id="an empty text"),
         pytest.param("true", {"env": {"A=B": "c"}}, MisuseError, "not the name of a variable", id="a variable"),
         pytest.param("true", {"job_id": "../x"}, MisuseError, "names a folder", id="an id"),
+        pytest.param("true", {"job_id": 5}, MisuseError, "names a folder", id="a number for an id"),
+        pytest.param("true", {"cwd": sys.executable}, MisuseError, "is a file", id="a file for a folder"),
+        pytest.param("true", {"watch": "\ud800"}, MisuseError, "neither a text within a line", id="half a letter"),
         pytest.param("true", {"detach": "perhaps"}, MisuseError, "`detach` is", id="detach"),
     ],
 )
@@ -179,6 +184,8 @@ def test_write_and_the_end_of_input(runtime):
     job = runtime.jobs.start("cat").promise.id
     runtime.jobs.write(job, "one\n")
     until(lambda: runtime.jobs.read(job).text == "one\n")
+    with pytest.raises(MisuseError, match="neither a text nor bytes"):
+        runtime.jobs.write(job, 5)
     runtime.jobs.write(job, b"two\n", end=True)
     assert runtime.jobs.wait(job, 30).exit_code == 0
     assert runtime.jobs.read(job).text == "one\ntwo\n"
@@ -370,6 +377,14 @@ def test_a_process_id_is_believed_only_with_its_start_time(runtime, tmp_path):
     finally:
         os.killpg(stranger.pid, signal.SIGKILL)
         stranger.wait()
+
+
+@pytest.mark.parametrize("hours", [-1, 1])
+def test_how_long_it_took_goes_by_one_clock(path, hours):
+    """That of its machine: the clock of the store may be another one, or be set meanwhile."""
+    with SqliteStore(path, clock=lambda: time.time() + 3600.0 * hours) as store, Runtime(store) as runtime:
+        job = runtime.jobs.start("sleep 0.2").promise
+        assert 0.2 <= job.wait(60).result["seconds"] < 1800
 
 
 def test_after_retention_it_is_expired_since_then(path):

@@ -1,9 +1,11 @@
 """The supervisor by itself: how it finds a program, and what it does when the disk is full."""
 
 import errno
+import json
 import os
 import shutil
 import signal
+import socket
 import stat
 import sys
 import time
@@ -180,6 +182,28 @@ def test_what_is_asked_of_a_command_before_its_file_is_written_is_done(folder):
     JobFiles(folder).stop("stop")
     command.write_process(*MINE)
     assert ended(command)[1:] == (-signal.SIGTERM, "stop", None)
+
+
+@pytest.mark.parametrize("asked", ["nothing", "a signal", "the end of its owner"])
+def test_whoever_asked_is_answered_before_the_process_is_written_down(folder, asked):
+    """Two processes that were just woken have nobody in their way; whatever is wanted of the command comes after it."""
+    (ours, theirs), (news, _news) = socket.socketpair(), socket.socketpair()
+    with ours, theirs, news, _news:
+        served = supervisor._Supervisor(theirs.fileno(), news.fileno())
+        served._start(request(folder, ["sleep", "60"]))
+        assert json.loads(ours.recv(1 << 16))["pid"] == served._commands["j"].pid
+        assert JobFiles(folder).process() is None
+        command = served._commands["j"]
+        if asked == "the end of its owner":
+            served._detach()
+        elif asked == "a signal":
+            served._write_processes(is_asked=True)
+        else:
+            assert 0 <= served._patience() <= supervisor._CALM
+            until(lambda: served._write_processes(is_asked=False) or command.write_at is None, 30)
+        assert JobFiles(folder).process().pid == command.pid
+        command.stop("stop")
+        assert ended(command).reason == "stop"
 
 
 def test_a_job_of_the_same_program_has_its_process_at_once(runtime):

@@ -1,5 +1,6 @@
 """What an attempt comes to, and when there is another one: a decision without a clock of its own."""
 
+import math
 import random
 
 import pytest
@@ -75,7 +76,20 @@ def test_the_pauses_grow_to_a_limit():
 
 
 @pytest.mark.parametrize(
-    "numbers", [{"limit": 0}, {"first": 0.0}, {"first": 2.0, "longest": 1.0}, {"send_timeout": 0.0}], ids=str
+    "numbers",
+    [
+        {"limit": 0},
+        {"limit": math.nan},
+        {"limit": "3"},
+        {"over": -1.0},
+        {"first": 0.0},
+        {"first": 2.0, "longest": 1.0},
+        {"first": math.inf, "longest": math.inf},
+        {"send_timeout": 0.0},
+        {"send_timeout": None},
+        {"probe": 0.0},
+    ],
+    ids=str,
 )
 def test_numbers_that_would_never_try_or_never_stop(numbers):
     """Refused where they are written."""

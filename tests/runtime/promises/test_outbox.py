@@ -1,7 +1,9 @@
 """From due to delivered, stored, expired or dead: what becomes of a delivery, whatever the channel does."""
 
 import asyncio
+import subprocess
 import sys
+import textwrap
 import threading
 import time
 from dataclasses import replace
@@ -144,6 +146,19 @@ def test_a_dead_letter_is_told_by_a_second_route(runtime):
     told = until(lambda: good.sent)[0]
     assert (told.kind, told.session) == ("summary", "s")
     assert f"troth outbox show {delivery}" in told.text
+
+
+def test_a_dead_letter_that_reached_somebody_all_the_same(runtime):
+    """Who has read it says so, and it is given up no more; the counts go with it."""
+    channel = Switch(mode="refusing")
+    runtime.open_channel(channel)
+    with bind("ann", channel):
+        delivery = f"{runtime.promises.start(give, 1).promise.id}-done-1"
+        until(lambda: runtime.outbox.counts().dead == 1)
+    assert runtime.outbox.ack(delivery, by="ann herself")
+    assert not runtime.outbox.ack(delivery)
+    assert runtime.outbox.find(delivery).receipt == "ann herself"
+    assert runtime.outbox.counts() == (1, 1, 0, 0, 0)
 
 
 def test_two_channels_that_are_the_second_route_of_each_other(runtime):
@@ -620,6 +635,97 @@ def test_a_slow_receiver_holds_up_nobody_else(runtime):
     slow.freed.set()
 
 
+class SlowFor(Switch):
+    """One session's `send` waits, and no other's."""
+
+    def __init__(self, name, slow):
+        super().__init__(name)
+        self.slow = slow
+
+    def send(self, delivery):
+        if delivery.session == self.slow:
+            self.tried.append(delivery)
+            self.freed.wait(60)
+        return super().send(delivery)
+
+
+class AsyncSlowFor(SlowFor):
+    """The same, async."""
+
+    async def send(self, delivery):
+        if delivery.session == self.slow:
+            self.tried.append(delivery)
+            await asyncio.to_thread(self.freed.wait, 60)
+        return Switch.send(self, delivery)
+
+
+@pytest.mark.parametrize("kind", [SlowFor, AsyncSlowFor])
+def test_a_slow_session_holds_up_no_other_on_its_channel(runtime, kind):
+    """A room that takes long, or whose channel waits for somebody, keeps its order and nobody else's."""
+    channel = kind("rooms", "slow")
+    runtime.open_channel(channel)
+    slow = [promised(runtime, channel, "slow", number) for number in range(3)]
+    until(lambda: channel.tried)
+    others = [promised(runtime, channel, f"s-{number % 5}", number) for number in range(10)]
+    until(lambda: len(channel.sent) == 10)
+    assert sorted(channel.ids) == sorted(others)
+    channel.freed.set()
+    until(lambda: len(channel.sent) == 13)
+    assert channel.ids[10:] == slow
+    until(lambda: runtime.outbox.counts().delivered == 13)
+
+
+def test_somebody_who_is_asked_and_says_nothing_holds_up_nobody_else(path):
+    """A question about something old is for one session."""
+    shift, asked, answer = [0.0], threading.Event(), threading.Event()
+
+    def confirm(_):
+        asked.set()
+        return answer.wait(60)
+
+    with SqliteStore(path, clock=lambda: time.time() + shift[0]) as store, Runtime(store, delivery=QUICK) as runtime:
+        with bind("old", None, Capability.STORE):
+            runtime.promises.start(give, 1).promise.wait(60)
+        shift[0] = 3600.0
+        channel = Switch()
+        runtime.open_channel(channel, max_age=60.0, confirm=confirm)
+        with bind("old", channel):
+            assert asked.wait(60)
+        fresh = promised(runtime, channel, "new")
+        until(lambda: channel.ids == [fresh])
+        answer.set()
+        until(lambda: len(channel.sent) == 2)
+
+
+@pytest.mark.parametrize("kind", [SlowFor, AsyncSlowFor])
+def test_what_was_done_when_a_channel_is_closed_is_not_sent_again(patient, kind):
+    """Receipts of quick sends are written together, and with the end of the channel at the latest."""
+    channel, third = kind("c", "nobody"), threading.Event()
+    send = channel.send
+
+    def until_the_third(delivery):
+        if len(channel.sent) == 2:
+            channel.slow = "s"
+            third.set()
+        return send(delivery)
+
+    channel.send = until_the_third
+    with bind("s", None, Capability.STORE):
+        for number in range(4):
+            patient.promises.start(give, number).promise.wait(60)
+    patient.open_channel(channel)
+    with bind("s", channel):
+        assert third.wait(60)
+    patient.close_channel(channel)
+    assert patient.outbox.counts().delivered == 2
+    channel.freed.set()
+    again = Switch("c")
+    patient.open_channel(again)
+    until(lambda: len(again.sent) == 2)
+    assert patient.outbox.counts().delivered == 4
+    assert not set(channel.ids[:2]) & set(again.ids)
+
+
 def test_the_inbox_delivers_what_is_taken_out(runtime):
     """What lies in memory is owed; what was taken is delivered."""
     promises = [runtime.promises.start(give, number).promise for number in range(3)]
@@ -647,6 +753,61 @@ def test_a_name_is_open_once(runtime):
         runtime.open_channel(Switch())
     with pytest.raises(MisuseError, match="No channel"):
         runtime.close_channel("nobody")
+
+
+@pytest.mark.parametrize(
+    ("channel", "options", "says"),
+    [
+        pytest.param(Switch, {}, "an object of it", id="a class"),
+        pytest.param(object(), {}, "an object of it", id="no channel"),
+        pytest.param(Switch(), {"max_age": "60"}, "`max_age` is '60'", id="an age in words"),
+        pytest.param(Switch(), {"max_age": -1}, "`max_age` is -1", id="an age below 0"),
+        pytest.param(Switch(), {"confirm": bool}, "older than `max_age`", id="a question that is never asked"),
+        pytest.param(Switch(), {"max_age": 1, "confirm": "yes"}, "it is a function", id="a question to nobody"),
+        pytest.param(Switch(), {"second_route": 5}, "the name of a channel", id="no route"),
+        pytest.param(Switch(), {"second_route": "switch"}, "its own second route", id="the same route"),
+    ],
+)
+def test_what_would_do_nothing_is_not_opened(runtime, channel, options, says):
+    """A channel, and what is said of it, is looked at where it is opened; the runtime goes on and can be closed."""
+    with pytest.raises(MisuseError, match=says):
+        runtime.open_channel(channel, **options)
+    runtime.open_channel(Switch())
+    assert runtime.promises.start(give, 1).promise.wait(60).result == 1
+
+
+def test_a_forked_child_promises_and_takes_nothing(path):
+    """What it promised would be nobody's, and what it took out of its copy of the inbox would be missing in ours."""
+    program = textwrap.dedent(
+        f"""
+        import os, sys, time
+        from troth.errors import MisuseError
+        from troth.runtime import Runtime
+        runtime = Runtime({str(path)!r})
+        job = runtime.jobs.start("echo ours").promise
+        job.wait(60)
+        while not len(runtime.inbox):
+            time.sleep(0.01)
+        child = os.fork()
+        if child == 0:
+            refused = 0
+            for attempt in (
+                lambda: runtime.inbox.take(0),
+                lambda: runtime.outbox.ack(job.id + "-done-1"),
+                lambda: runtime.promises.start("agent", prompt="x"),
+                lambda: runtime.jobs.start("true"),
+            ):
+                try:
+                    attempt()
+                except MisuseError as error:
+                    refused += "forked this one" in str(error)
+            os._exit(refused)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 4
+        assert runtime.inbox.take(60).data["result"]["output"] == "ours\\n"
+        runtime.close()
+        """
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
 
 
 def test_the_helper_of_a_receiver():

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextvars
+import re
 import subprocess
 import sys
 import textwrap
@@ -25,7 +26,7 @@ from troth.runtime import (
     step,
 )
 from troth.runtime.channels import stateless
-from troth.runtime.engine import RunFailedError, Step, Wait
+from troth.runtime.engine import RunFailedError, Step, Together, Wait
 from troth.runtime.promises.errors import ForeignPromiseError, NotSettledError, UnknownPromiseError
 from troth.runtime.store import SqliteStore, StoreError, commit_point
 from troth.runtime.store.promise_records import DeliveryState, NewPromise, PromiseState
@@ -102,6 +103,29 @@ def test_a_stored_outcome_says_how_to_ask(runtime):
     assert "'elsewhere' is not open in this runtime" in outcome.note
     assert outcome.promise.id in outcome.note
     assert "poll" in outcome.note
+
+
+@pytest.mark.parametrize(
+    ("declared", "narrowed", "says"),
+    [
+        pytest.param(Capability.STORE, None, "the channel 'switch' cannot push now, and only stores", id="the channel"),
+        pytest.param(Capability.NONE, None, "the channel 'switch' can neither push nor store", id="neither"),
+        pytest.param(Capability.PUSH, Capability.STORE, "is bound with `Capability.STORE`, although", id="the binding"),
+        pytest.param(Capability.PUSH, Capability.NONE, "the turn has opted out", id="opted out"),
+    ],
+)
+def test_why_nothing_is_sent_is_said(runtime, declared, narrowed, says):
+    """The note of what is stored, and the refusal of what is not, name what is in the way."""
+    channel = Switch(capability=declared)
+    runtime.open_channel(channel)
+    with bind("ann", channel, narrowed):
+        if Capability.NONE in (declared, narrowed):
+            with pytest.raises(PromiseRefused, match=re.escape(says)):
+                runtime.promises.start(give, 1, detach="must")
+        else:
+            assert says in runtime.promises.start(give, 1).note
+    with stateless(), pytest.raises(PromiseRefused, match="the turn has opted out"):
+        runtime.promises.start(give, 1, detach="must")
 
 
 @pytest.mark.parametrize("word", ["none", "store"])
@@ -189,6 +213,72 @@ def test_a_failure_is_delivered_as_that(runtime, work, state, type_):
     record = runtime.promises.start(work).promise.wait(60)
     assert (record.state, record.error["type"]) == (state, type_)
     assert runtime.inbox.take(10).data["error"]["type"] == type_
+
+
+class Mute(Exception):
+    """An error that cannot say what it is."""
+
+    def __str__(self):
+        raise ZeroDivisionError
+
+
+ODD_ERRORS = [
+    SystemExit(3),
+    KeyboardInterrupt(),
+    GeneratorExit(),
+    asyncio.CancelledError("mine"),
+    BaseException("of no kind"),
+    Mute(),
+    ValueError("half a letter: \ud800"),
+]
+
+
+def raising(error, where):
+    """A decision that ends with this error: by itself, in a step, or in a branch."""
+
+    def in_step():
+        raise error
+
+    async def in_async_step():
+        raise error
+
+    def alone():
+        raise error
+        yield
+
+    def decision():
+        yield Step("give", value_of, 1)
+        if where == "a branch":
+            yield Together(alone(), alone())
+        if where == "a step":
+            yield Step("raise", in_step)
+        if where == "an async step":
+            yield Step("raise", in_async_step)
+        if where == "an async step with a limit":
+            yield Step("raise", in_async_step, timeout=60.0)
+        raise error
+
+    return alone if where == "the first line" else decision
+
+
+@pytest.mark.parametrize(
+    "where", ["the decision", "the first line", "a step", "an async step", "an async step with a limit", "a branch"]
+)
+@pytest.mark.parametrize("error", ODD_ERRORS, ids=lambda error: type(error).__name__)
+def test_whatever_work_raises_is_its_end(runtime, error, where):
+    """Nobody awaits it, so there is nobody else whom `SystemExit` could be meant for; its text can be sent as it is."""
+    record = runtime.promises.start(raising(error, where)).promise.wait(60)
+    assert (record.state, record.error["type"]) == (PromiseState.FAILED, type(error).__name__)
+    delivery = runtime.inbox.take(10)
+    assert type(error).__name__ in delivery.text
+    assert delivery.text.encode()
+
+
+def test_a_result_in_half_a_letter_is_told_in_text_that_can_be_sent(runtime):
+    """Every channel has to encode what it sends; `data` has the value as it is."""
+    runtime.promises.start(give, "half: \ud800").promise.wait(60)
+    delivery = runtime.inbox.take(10)
+    assert (delivery.text, delivery.data["result"]) == ("half: \\ud800", "half: \ud800")
 
 
 def test_a_cancelled_promise_is_delivered_as_that(runtime):
@@ -334,8 +424,10 @@ def test_a_start_that_fails_is_an_error(path):
         ((1, 2), {}, "2 were given"),
         ((1,), {"promise_id": 5}, "`promise_id` is 5"),
         ((1,), {"promise_id": ""}, "`promise_id` is ''"),
+        ((1,), {"retention": float("inf")}, "without an end is None"),
+        ((1,), {"retention": float("nan")}, "above 0"),
     ],
-    ids=["too few", "too many", "an id that is no text", "an empty id"],
+    ids=["too few", "too many", "an id that is no text", "an empty id", "no end", "no number"],
 )
 @pytest.mark.parametrize("color", ["sync", "async"])
 def test_what_could_never_end_is_not_promised(runtime, args, options, says, color):

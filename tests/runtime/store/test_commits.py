@@ -6,7 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from contextlib import closing
+from contextlib import closing, nullcontext
 
 import pytest
 
@@ -359,3 +359,15 @@ def test_on_a_full_disk_a_commit_is_kept_or_refused(path, synchronous, how):
     command = [sys.executable, "-c", ON_A_FULL_DISK, str(path), synchronous, how]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("is_armed", [False, True], ids=["alone", "with failpoints"])
+def test_half_of_a_letter_is_refused_in_words(path, is_armed):
+    """No store keeps it, so nothing is called that; the next commit is made as ever."""
+    armed = failpoints.armed("job.start.before") if is_armed else nullcontext()
+    with SqliteStore(path) as store, armed:
+        for ask in (lambda: store.commit(POINT, append("x", "\ud800")), lambda: list(store.events("\ud800"))):
+            with pytest.raises(MisuseError, match="has half of a letter in it"):
+                ask()
+        store.commit(POINT, append("whole"))
+        assert said(store) == ["whole"]

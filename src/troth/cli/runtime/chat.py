@@ -205,7 +205,7 @@ class _Talk:
             self._screen.show("problem", "Interrupted. Jobs keep running; Ctrl-D ends the talk.")
         except TrothError as problem:
             self._screen.show("problem", str(problem))
-        except Exception as error:  # noqa: BLE001  the agent's own, which was recorded: the talk goes on
+        except BaseException as error:  # noqa: BLE001  the agent's own, which was recorded: `sys.exit()` ends no talk
             self._screen.show("problem", f"The agent failed: {type(error).__name__}: {error}")
 
     def _read(self) -> None:

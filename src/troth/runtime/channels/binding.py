@@ -33,6 +33,12 @@ VARIABLE = "TROTH_DELIVERY"
 MAIN_SESSION = "main"
 """The session of a program that names none."""
 
+_OPTED_OUT = "the turn has opted out: it is `stateless()`, or bound with `Capability.NONE`"
+_WORDS = {
+    Capability.PUSH: "can push",
+    Capability.STORE: "cannot push now, and only stores",
+    Capability.NONE: "can neither push nor store",
+}
 _defaults: list[Channel] = []  # the default channels that run in this process, the newest last
 
 
@@ -173,14 +179,26 @@ def resolve(default: Channel | None) -> Binding:
     session = _session(bound)
     limit = None if bound is None else bound.capability
     if bound is not None and bound.channel is not None:
-        capability = capability_of(bound.channel).narrowed(limit)
-        return Binding(session, bound.channel, capability, f"the turn is bound to the channel {bound.channel.name!r}")
-    declared = _from_environment()
-    if declared is not None:
-        return Binding(session, default, declared.narrowed(limit), f"{VARIABLE} says so")
+        declared, name = capability_of(bound.channel), f"the channel {bound.channel.name!r}"
+        return Binding(session, bound.channel, declared.narrowed(limit), _because(name, declared, limit))
+    of_process = _from_environment()
+    if of_process is not None:
+        return Binding(session, default, of_process.narrowed(limit), f"{VARIABLE} says so")
     if default is not None:
-        return Binding(session, default, capability_of(default).narrowed(limit), "the default channel runs")
-    return Binding(session, None, Capability.STORE.narrowed(limit), "no channel is bound and no default channel runs")
+        declared = capability_of(default)
+        return Binding(session, default, declared.narrowed(limit), _because("the default channel", declared, limit))
+    because = "no channel is bound and no default channel runs" if limit is not Capability.NONE else _OPTED_OUT
+    return Binding(session, None, Capability.STORE.narrowed(limit), because)
+
+
+def _because(channel: str, declared: Capability, limit: Capability | None) -> str:
+    """Why a turn can promise what it can: as its channel says, or less, because it is bound to less."""
+    can = declared.narrowed(limit)
+    if can is Capability.NONE and can is not declared:
+        return _OPTED_OUT
+    if can is not declared:
+        return f"the turn is bound with `Capability.{can.name}`, although {channel} could push"
+    return f"{channel} {_WORDS[can]}"
 
 
 def _session(bound: _Bound | None) -> str:

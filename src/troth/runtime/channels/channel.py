@@ -4,6 +4,7 @@ import inspect
 import threading
 import weakref
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol, Self
 
@@ -106,8 +107,8 @@ class Channel:
         """Refuse a channel that could promise what it does not keep."""
         _check_class(cls)
         channel = super().__new__(cls)
-        channel._outboxes = weakref.WeakSet()
-        channel._turns = Counter()
+        object.__setattr__(channel, "_outboxes", weakref.WeakSet())  # a frozen dataclass can be a channel, too
+        object.__setattr__(channel, "_turns", Counter())
         return channel
 
     _outboxes: "weakref.WeakSet[Any]"
@@ -194,3 +195,17 @@ def _check_class(cls: type) -> None:
             "The channel was not made: its `send` might never run.\n"
             "Write it as `def send(self, delivery)` or `async def send(self, delivery)`."
         )
+    if inspect.isfunction(plain) and not _takes_a_delivery(plain, is_static=isinstance(send, staticmethod)):
+        raise MisuseError(
+            f"`{name}.send{inspect.signature(plain)}` cannot be called with a delivery and nothing else.\n"
+            "The channel was not made: every attempt to send would fail.\n"
+            "Write it as `def send(self, delivery)`, with defaults for whatever else it takes."
+        )
+
+
+def _takes_a_delivery(send: Callable[..., object], *, is_static: bool) -> bool:
+    try:
+        inspect.signature(send).bind(*([None] if is_static else [None, None]))
+    except TypeError:
+        return False
+    return True

@@ -2,6 +2,7 @@
 
 import os
 import sysconfig
+import threading
 import traceback
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import troth
 
-__all__ = ["describe"]
+__all__ = ["describe", "is_ctrl_c", "message_of"]
 
 _OURS = tuple(str(Path(troth.__file__).parent / part) + os.sep for part in ("runtime", "bridge", "guard"))
 _LIBRARIES = tuple({str(Path(sysconfig.get_path(name))) + os.sep for name in ("stdlib", "purelib", "platlib")})
@@ -32,11 +33,25 @@ def describe(error: BaseException, outcome: str = "failed") -> dict[str, Any]:
         "outcome": outcome,
         "type": type(error).__qualname__,
         "module": type(error).__module__,
-        "message": str(error),
+        "message": message_of(error),
         **({"details": dict(details)} if details else {}),
         **place,
         "traceback": text[-_LONGEST:].encode("utf-8", "backslashreplace").decode("utf-8"),
     }
+
+
+def is_ctrl_c(error: BaseException) -> bool:
+    """Whether somebody may have pressed Ctrl-C: Python tells that to the main thread, and to no other one."""
+    return isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread()
+
+
+def message_of(error: BaseException) -> str:
+    """What an error says, as text that can be sent and kept; its own `__str__` may be broken."""
+    try:
+        text = str(error)
+    except Exception as broken:  # noqa: BLE001  the failure is told all the same
+        text = f"(its message cannot be shown: `__str__` raised {type(broken).__name__})"
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _place(error: BaseException) -> Mapping[str, str]:

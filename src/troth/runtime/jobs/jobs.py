@@ -113,9 +113,7 @@ class Jobs:
         binding = self._promises.binding_for(detach)
         if binding is None:
             return self._run_inline(details, environment)
-        new_id = f"j-{os.urandom(8).hex()}" if job_id is None else str(job_id)
-        if new_id == LOG or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}", new_id):
-            raise MisuseError(f"{new_id!r} is not an id of a job: it names a folder. Nothing was started.")
+        new_id = f"j-{os.urandom(8).hex()}" if job_id is None else _checked_id(job_id)
         if not notify and not patterns:
             because = "it was started with `notify=False`"
             binding = Binding(binding.session, binding.channel, Capability.STORE, because)
@@ -187,7 +185,8 @@ class Jobs:
             raise MisuseError(f"`cwd` is {cwd!r}, and no path of a folder. Nothing was started.")
         place = os.getcwd() if cwd is None else os.path.abspath(os.fsdecode(cwd))  # noqa: PTH109, PTH100
         if cwd is not None and not os.path.isdir(place):  # noqa: PTH112
-            raise MisuseError(f"The job's folder {place!r} does not exist. Nothing was started.")
+            problem = "is a file" if os.path.exists(place) else "does not exist"  # noqa: PTH110
+            raise MisuseError(f"The job's folder {place!r} {problem}. Nothing was started.")
         return JobDetails(
             command=command if isinstance(command, str) else words,
             cwd=place,
@@ -452,6 +451,9 @@ class Jobs:
         """Write to the job's stdin; with `end`, nothing comes after it. `JobInputError` if nobody reads it."""
         self._find(job_id, session)
         files = self._files_here(job_id, "written")
+        given: object = data
+        if not isinstance(given, str | bytes):
+            raise MisuseError(f"{given!r} is neither a text nor bytes. Nothing was written to the job {job_id!r}.")
         if data:
             files.write(data.encode() if isinstance(data, str) else data, timeout)
         if end:
@@ -606,6 +608,15 @@ class Jobs:
         if self._pid == os.getpid():
             self._client.close()
             self._monitor.close()
+
+
+def _checked_id(job_id: object) -> str:
+    if not isinstance(job_id, str) or job_id == LOG or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}", job_id):
+        raise MisuseError(
+            f"{job_id!r} is not an id of a job, which names a folder: up to 100 letters (a to z), digits, `_`, `.` and "
+            "`-`, a letter or a digit first.\nNothing was started."
+        )
+    return job_id
 
 
 def _letters(files: JobFiles, after: int, limit: int, *, is_over: bool) -> tuple[str, int]:

@@ -240,20 +240,26 @@ class JobMonitor:
         return ending
 
 
-def add_deliveries(tx: Transaction, job: OpenJob, told: Told, now: float) -> None:
-    """Write down what is told of a job's output, in the commit that says how far it was looked at."""
-    title, moments = job.record.title, itertools.count()
-    if told.summary:
-        lines = "line" if told.summary == 1 else "lines"
-        text = f"{title} printed {told.summary} more {lines} that you watch for; `read` shows them."
-        data, _ = keep({"count": told.summary, "file": str(job.files.output)}, "a summary")
-        tx.promises.add_delivery(
-            job.record.id, "summary", now + next(moments) * _APART, text=text, data=data, count=told.summary
-        )
+def add_deliveries(tx: Transaction, job: OpenJob, told: Told, now: float, *, is_end: bool = False) -> None:
+    """Write down what is told of a job's output, in the commit that says how far it was looked at.
+
+    A summary is of lines that were printed before the hits which come with it; at the end, of those after them, too.
+    """
+    moments = (now + number * _APART for number in itertools.count())
+    if told.summary and not is_end:
+        _add_summary(tx, job, told.summary, next(moments))
     for hit in told.hits:
         data, _ = keep({"line": hit.line, "pattern": hit.pattern, "offset": hit.offset}, "a hit")
-        moment = now + next(moments) * _APART
-        tx.promises.add_delivery(job.record.id, "watch", moment, text=f"{title} printed: {hit.line}", data=data)
+        text = f"{job.record.title} printed: {hit.line}"
+        tx.promises.add_delivery(job.record.id, "watch", next(moments), text=text, data=data)
+    if told.summary and is_end:
+        _add_summary(tx, job, told.summary, next(moments))
+
+
+def _add_summary(tx: Transaction, job: OpenJob, count: int, moment: float) -> None:
+    text = f"{job.record.title} printed {count} more {'line' if count == 1 else 'lines'} that you watch for; "
+    data, _ = keep({"count": count, "file": str(job.files.output)}, "a summary")
+    tx.promises.add_delivery(job.record.id, "summary", moment, text=f"{text}`read` shows them.", data=data, count=count)
 
 
 def settle(tx: Transaction, job: OpenJob, ending: JobEnding, told: Told, now: float, *, is_told: bool = False) -> bool:
@@ -269,7 +275,7 @@ def settle(tx: Transaction, job: OpenJob, ending: JobEnding, told: Told, now: fl
     if last != job.log.cursor and JobLog.of(tx.events(stream)).watch != job.log.watch:
         return False
     outcome = outcome_of(job.record.title, ending, job.files, job.record.created_at)
-    add_deliveries(tx, job, told, now)
+    add_deliveries(tx, job, told, now, is_end=True)
     tx.append_event(stream, ENDED, {"code": ending.code, "reason": ending.reason, "hits": told.state.hits}, now)
     end = now + (len(told.hits) + 1) * _APART
     tx.promises.settle(

@@ -60,6 +60,8 @@ def outcome_of(
     title: str, ending: JobEnding, files: JobFiles, created_at: float, *, tail: int | None = TAIL
 ) -> JobOutcome:
     """What the end of a command comes to, with the last `tail` bytes of its output; None means all of it."""
+    process = files.process()
+    begun_at = created_at if process is None else process.begun_at  # as the end is: by the clock of the job's machine
     size = files.size()
     shown_bytes = size if tail is None else min(size, tail)
     last = files.read(size - shown_bytes, shown_bytes)
@@ -68,7 +70,7 @@ def outcome_of(
     result = {
         "exit_code": ending.code,
         "reason": ending.reason,
-        "seconds": round(max(0.0, ending.ended_at - created_at), 3),
+        "seconds": round(max(0.0, ending.ended_at - begun_at), 3),
         "output": output,
         "output_bytes": size,
         "output_cut": cut,

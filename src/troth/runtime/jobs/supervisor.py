@@ -14,7 +14,8 @@ path, in isolated mode. Each command has a folder:
 
 What the next command needs is made while nobody waits for it: a folder with the pipe and the empty files in it, open
 already, which is renamed when the command comes. Making a file takes ten times as long as renaming one. Whoever asked
-is answered as soon as the command runs; `process` is written right after that.
+is answered as soon as the command runs; `process` is written a moment later, when that answer has been read, and before
+anything is done with the command.
 """
 
 import _thread
@@ -58,7 +59,7 @@ DRAFT, _END_DRAFT = "process.new", "exit.new"  # what becomes `process` and `exi
 _ROOM = 512  # bytes that are in them before: a full disk has room for what is written over them
 _SPARES = ".spare"
 _MOST_SPARES = 4
-_CALM = 0.001  # seconds until a spare folder is made: whoever was answered just now needs the processor first
+_CALM = 0.001  # seconds until anything else is done: whoever was answered just now needs the processor first
 _LOOK = 0.05  # seconds between looks at what is left of a command that is being stopped
 _MOST_UNREAD = 1 << 20  # bytes that wait for an owner who does not read; what is told beyond them is in the files
 _AGAIN = 1.0  # seconds after which a file that could not be written is tried again
@@ -340,6 +341,7 @@ class _Command:
         self.ending: dict[str, Any] | None = None
         self.is_unwritten = False
         spare = spares.claim(self.folder)
+        self.begun_at = time.time()
         try:
             self.pid = _spawn(request["command"], request["cwd"], env, spare.reading, spare.output)
         except Exception as error:
@@ -347,15 +349,16 @@ class _Command:
             self.ending = {"problem": _problem(error), "ended_at": time.time()}
             self._write_end()
             raise
-        self.begun_at = time.time()
         self.input: int | None = spare.writing
         os.close(spare.reading)
         os.close(spare.output)
+        self.write_at: float | None = time.monotonic() + _CALM
         timeout = request["timeout"]
         self.deadline = None if timeout is None else time.monotonic() + timeout
 
     def write_process(self, supervisor: int, supervisor_started: str | None) -> None:
         """Write down who it is. If that fails nobody could find it again: it is ended, and told to have failed."""
+        self.write_at = None
         about = {
             "pid": self.pid,
             "started": start_time(self.pid),
@@ -492,6 +495,7 @@ class _Supervisor:
             writes = [target for target, unsent in self._outbound.items() if unsent and self._is_attached]
             ready, _, _ = select.select(reads, writes, [], self._patience())
             signals = os.read(woken, 4096) if woken in ready else b""
+            self._write_processes(is_asked=bool(signals))
             if self._connection in ready:
                 self._receive()
             self._look(signals)
@@ -507,6 +511,7 @@ class _Supervisor:
         commands = [command for command in commands if command.ending is None]
         moments += [command.deadline for command in commands if command.deadline is not None]
         moments += [now + _LOOK for command in commands if command.stop_reason is not None]
+        moments += [command.write_at for command in commands if command.write_at is not None]
         if self._spares.make_at is not None:
             moments.append(self._spares.make_at)
         return max(0.0, min(moments) - now) if moments else None
@@ -528,6 +533,7 @@ class _Supervisor:
     def _detach(self) -> None:
         """Nobody can ask any more. The owner hears the end of the connection when it has nothing left to wait for."""
         self._is_attached = False
+        self._write_processes(is_asked=True)
         for command in self._commands.values():
             if command.stops_with_owner:
                 command.stop("shutdown")
@@ -547,13 +553,19 @@ class _Supervisor:
             return
         self._commands[command.id] = command
         self._tell(self._connection, {"id": command.id, "pid": command.pid})
-        command.write_process(*self._mine)
+
+    def _write_processes(self, *, is_asked: bool) -> None:
+        """Write down who the new commands are: when it is time, or when something may be wanted of them."""
+        for command in self._commands.values():
+            if command.write_at is not None and (is_asked or time.monotonic() >= command.write_at):
+                command.write_process(*self._mine)
 
     def _look(self, signals: bytes) -> None:
         """See what became of the commands: of all after a signal, else of those whose time may be up."""
         now, is_asked = time.monotonic(), signal.SIGUSR1 in signals
         for command in list(self._commands.values()):
-            if (signals or command.is_timed) and command.look(now, is_asked=is_asked):
+            is_due = command.write_at is None and (signals or command.is_timed)
+            if is_due and command.look(now, is_asked=is_asked):
                 del self._commands[command.id]
                 if len(self._outbound[self._news]) < _MOST_UNREAD:
                     self._tell(self._news, {"ended": command.id})

@@ -54,7 +54,7 @@ class WatchPatterns:
         checked: list[Any] = several
         for pattern in checked:
             text = _text(pattern) if isinstance(pattern, str | re.Pattern) else None
-            if not isinstance(text, str) or not text or "\n" in text:
+            if not isinstance(text, str) or not text or "\n" in text or not _is_whole(text):
                 raise MisuseError(
                     f"`watch` has {pattern!r}, which is neither a text within a line nor `re.compile(…)` of one.\n"
                     "Nothing was started."
@@ -88,6 +88,11 @@ class WatchPatterns:
     def from_json(cls, rows: Sequence[dict[str, Any]]) -> "WatchPatterns":
         """What `to_json` made."""
         return cls([row["text"] if "text" in row else re.compile(row["regex"], row["flags"]) for row in rows])
+
+
+def _is_whole(text: str) -> bool:
+    """Whether there is no half of a letter in it: no line has one, and no store keeps it."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def _text(pattern: "str | re.Pattern[str]") -> str:

@@ -1,5 +1,6 @@
 """Decide what an attempt to deliver came to, and when to try again. Nothing here waits or touches the world."""
 
+import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,7 +31,14 @@ class RetryPolicy:
 
     def __post_init__(self) -> None:
         """Refuse numbers that would never try, or never stop."""
-        if self.limit < 1 or not self.first > 0 or self.longest < self.first or not self.send_timeout > 0:
+        numbers: tuple[object, ...] = (self.limit, self.over, self.first, self.longest, self.send_timeout, self.probe)
+        if not all(isinstance(number, int | float) for number in numbers) or not (
+            1 <= self.limit < math.inf
+            and self.over >= 0  # without an end, it is never given up
+            and 0 < self.first <= self.longest < math.inf
+            and 0 < self.send_timeout < math.inf
+            and 0 < self.probe < math.inf
+        ):
             raise MisuseError(f"{self!r} would never try, or would try without a pause. Give numbers above 0.")
 
     def pause(self, attempt: int, chance: random.Random) -> float:

@@ -1,17 +1,19 @@
 """Send what is due through one channel: lease, send, write down what it came to, forever.
 
-Deliveries of one session go one after the other, the oldest first; those of several sessions at once. A channel that
-fails is tried again with one delivery at a time, so that a channel which is down wears out nobody's attempts.
+Deliveries of one session go one after the other, the oldest first; those of several sessions at once, and one that
+takes long holds up no other. A channel that fails is tried again with one delivery at a time, so that a channel which
+is down wears out nobody's attempts.
 """
 
 import asyncio
+import functools
 import inspect
 import logging
 import random
 import time
 import uuid
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -81,6 +83,20 @@ class ChannelOptions:
     confirm: Callable[[Delivery], Any] | None = None
     second_route: str | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse what would never be looked at."""
+        given: tuple[object, ...] = (self.max_age, self.confirm, self.second_route)
+        age, confirm, route = given
+        if age is not None and not (isinstance(age, int | float) and age >= 0):
+            raise MisuseError(f"`max_age` is {age!r}; it is a number of seconds, or None. Nothing was opened.")
+        if confirm is not None and (age is None or not callable(confirm)):
+            raise MisuseError(
+                f"`confirm` is {confirm!r}; it is a function, and only asked about what is older than `max_age`, "
+                f"which is {age!r}.\nNothing was opened."
+            )
+        if route is not None and (not isinstance(route, str) or not route):
+            raise MisuseError(f"`second_route` is {route!r}; it is the name of a channel, or None. Nothing was opened.")
+
 
 @dataclass
 class Deliverer:
@@ -105,6 +121,8 @@ class Deliverer:
         self._failures = 0
         self._paused_until = 0.0
         self._unwritten: list[Attempted] = []
+        self._busy: dict[str, asyncio.Task[None]] = {}
+        """The sessions to which something is being sent."""
         self._clock_offset = self.store.clock() - time.monotonic()
 
     @property
@@ -125,42 +143,49 @@ class Deliverer:
     async def serve(self) -> None:
         """Send what is due, until the task is cancelled."""
         with self.store.listening(self.bell, outbox_topic):
-            while not self._is_closed:  # a `send` may close the runtime, and then nobody can wait for our task to end
-                count = self.bell.count
-                try:
-                    pause = await self._round()
-                except StoreError as error:
-                    log.warning("The channel %r could not be served just now: %s", self.channel.name, error)
-                    pause = _LOOK
-                except Exception:
-                    if self._is_closed:
-                        return
-                    log.exception("Serving the channel %r failed; it is tried again.", self.channel.name)
-                    pause = _LOOK
-                if pause > 0:
-                    await self.bell.await_ring(count, pause)
+            try:
+                while (
+                    not self._is_closed
+                ):  # a `send` may close the runtime, and then nobody can wait for our task to end
+                    count = self.bell.count
+                    try:
+                        pause = await self._round()
+                    except StoreError as error:
+                        log.warning("The channel %r could not be served just now: %s", self.channel.name, error)
+                        pause = _LOOK
+                    except Exception:
+                        if self._is_closed:
+                            return
+                        log.exception("Serving the channel %r failed; it is tried again.", self.channel.name)
+                        pause = _LOOK
+                    if pause > 0:
+                        await self.bell.await_ring(count, pause)
+            finally:
+                await self._end_sends()
 
     # One round
 
     async def _round(self) -> float:
         """Do what there is to do; answers for how many seconds there is nothing."""
         await self._write_unwritten()
+        await self._return_strays()
         await self._notice_clock()
         if not await self._can_push():
             return _LOOK
         await self._take_offers()
         paused = self._paused_until - time.monotonic()
-        room = _WINDOW - len(self.held.of(self.channel.name, accepted=True))
-        if paused > 0 or room <= 0:
+        room = min(_WINDOW - len(self.held.of(self.channel.name, accepted=True)), _BATCH - len(self._busy))
+        if paused > 0 or room <= 0 or (self._failures > 1 and self._busy):  # the end of what is sent rings
             return min(_LOOK, paused) if paused > 0 else _LOOK
-        due_at = self.store.promises.next_due(self.channel.name, self.owner)
+        busy = tuple(self._busy)
+        due_at = self.store.promises.next_due(self.channel.name, self.owner, busy)
         now = self.store.clock()
         if due_at is None or due_at > now:
             return _LOOK if due_at is None else min(_LOOK, due_at - now)
         token = uuid.uuid4().hex
-        limit = 1 if self._failures > 1 else min(_BATCH, room)
+        limit = 1 if self._failures > 1 else room
         try:
-            leased = await self.store.acommit(OUTBOX_LEASE, lambda tx: self._lease(tx, token, limit))
+            leased = await self.store.acommit(OUTBOX_LEASE, lambda tx: self._lease(tx, token, limit, busy))
         except StoreError:
             for lease in self.held.of(self.channel.name):
                 if lease.token == token:
@@ -169,20 +194,42 @@ class Deliverer:
         by_session: dict[str, list[_Leased]] = {}
         for item in leased:
             by_session.setdefault(item.record.session, []).append(item)
-        try:
-            async with asyncio.TaskGroup() as group:
-                for few in by_session.values():
-                    group.create_task(self._send_all(few, token), name=f"troth-send-{self.channel.name}")
-        except Exception:
-            await self._return_strays(token)  # otherwise their leases would be renewed forever, and nobody sends them
-            raise
-        await self._return_strays(token)
+        tasks = [self._begin(session, few, token) for session, few in by_session.items()]
+        if tasks:
+            await asyncio.wait(tasks, timeout=_TOGETHER)  # whoever takes longer goes on beside the next round
         return 0.0
 
-    def _lease(self, tx: Transaction, token: str, limit: int) -> "list[_Leased]":
+    def _begin(self, session: str, items: "Sequence[_Leased]", token: str) -> "asyncio.Task[None]":
+        """Send to one session, beside what else is sent."""
+        task = asyncio.create_task(self._send_all(items, token), name=f"troth-send-{self.channel.name}")
+        self._busy[session] = task
+        task.add_done_callback(functools.partial(self._sent, session))
+        return task
+
+    def _sent(self, session: str, task: "asyncio.Task[None]") -> None:
+        """Nothing is sent to a session any more. What it has left behind is returned in the next round."""
+        del self._busy[session]
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            self._paused_until = time.monotonic() + _LOOK
+            if isinstance(error, StoreError):
+                log.warning("The channel %r could not be served just now: %s", self.channel.name, error)
+            elif not self._is_closed:
+                log.error("Sending through %r failed; it is tried again.", self.channel.name, exc_info=error)
+        self.bell.ring()
+
+    async def _end_sends(self) -> None:
+        """Nobody serves the channel any more: end what is being sent, and wait for that."""
+        tasks = list(self._busy.values())
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    def _lease(self, tx: Transaction, token: str, limit: int, busy: Collection[str]) -> "list[_Leased]":
         now, read_at = self.store.clock(), time.monotonic()
         records = tx.promises.lease(
-            self.channel.name, self.owner, token, now, until=now + LEASE, limit=limit, due_before=now
+            self.channel.name, self.owner, token, now, until=now + LEASE, limit=limit, due_before=now, besides=busy
         )
         for record in records:
             # Here, and not by whoever awaits the commit: a task that is cancelled meanwhile would leave the lease to
@@ -239,19 +286,28 @@ class Deliverer:
     async def _send_all(self, items: "Sequence[_Leased]", token: str) -> None:
         """Send one after the other. What quick ones come to is written together, what slow ones do one by one."""
         outcomes: list[Attempted] = []
+        try:
+            await self._send_in_order(items, token, outcomes)
+        except BaseException:
+            self._unwritten.extend(outcomes)  # it has happened, whoever has ended us in the middle of the next one
+            raise
+
+    async def _send_in_order(self, items: "Sequence[_Leased]", token: str, outcomes: "list[Attempted]") -> None:
         batch_start = time.monotonic()
         for number, item in enumerate(items):
             works = self._capability() is Capability.PUSH and await self._send(item, token, outcomes)
             if not works or time.monotonic() - batch_start > _TOGETHER:
                 await self._write(outcomes)
-                outcomes, batch_start = [], time.monotonic()
+                batch_start = time.monotonic()
             if not works:
                 unsent = self.held.unsent()
                 await self._give_back(
                     [unsent_item.record for unsent_item in items[number:] if unsent_item.record.id in unsent], token
                 )
                 return
-        await self._write(outcomes)
+        written = list(outcomes)
+        outcomes.clear()
+        await self._write(written)
 
     async def _give_back(self, records: Sequence[DeliveryRecord], token: str) -> None:
         """What was leased and not sent is due again; its attempt does not count."""
@@ -266,20 +322,23 @@ class Deliverer:
             for record in records:
                 self.held.drop(record.id)
 
-    async def _return_strays(self, token: str) -> None:
-        """Owe again what is neither sent nor held by anybody: a channel or its `confirm` has cancelled the task."""
+    async def _return_strays(self) -> None:
+        """Owe again what is neither sent nor held by anybody, and whose lease would be renewed forever.
+
+        A channel or its `confirm` has cancelled the task, or the store did not take back what was not sent.
+        """
         unwritten = {outcome.delivery for outcome in self._unwritten}
         strays = [
             lease
             for lease in self.held.of(self.channel.name)
-            if lease.token == token and not lease.is_accepted and lease.delivery not in unwritten
+            if not lease.is_accepted and lease.session not in self._busy and lease.delivery not in unwritten
         ]
 
         def work(tx: Transaction) -> None:
             now = self.store.clock()
             for lease in strays:
                 due_at = now + self.policy.pause(lease.attempt, self.chance)
-                tx.promises.give_back(lease.delivery, token, now, due_at=due_at, is_unsent=not lease.is_begun)
+                tx.promises.give_back(lease.delivery, lease.token, now, due_at=due_at, is_unsent=not lease.is_begun)
 
         if strays:
             log.warning(
@@ -390,9 +449,12 @@ class Deliverer:
 
     # What it came to
 
-    async def _write(self, outcomes: "Sequence[Attempted]") -> None:
-        if not outcomes:
+    async def _write(self, unwritten: "list[Attempted]") -> None:
+        """Write down what came of some attempts; the list is empty afterwards."""
+        if not unwritten:
             return
+        outcomes = list(unwritten)
+        unwritten.clear()
         try:
             await self.store.acommit(OUTBOX_RECEIPT, lambda tx: self._settle_all(tx, outcomes))
         except StoreError as error:
@@ -406,6 +468,11 @@ class Deliverer:
     async def _write_unwritten(self) -> None:
         outcomes, self._unwritten = self._unwritten, []
         await self._write(outcomes)
+
+    def settle_unwritten(self, tx: Transaction) -> set[str]:
+        """Write down what came of attempts and was not written yet; answers of which deliveries."""
+        self._settle_all(tx, self._unwritten)
+        return {outcome.delivery for outcome in self._unwritten}
 
     def _settle_all(self, tx: Transaction, outcomes: "Sequence[Attempted]") -> None:
         for outcome in outcomes:

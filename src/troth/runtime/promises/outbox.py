@@ -134,13 +134,17 @@ class Outbox:
         or if it says no, the delivery stays stored. A delivery that is given up is told through `second_route`.
         `policy` says when this channel's deliveries are tried again, where that differs from the outbox's own.
         """
-        self._check_usable()
+        self.check_usable()
         name: object = getattr(channel, "name", None)
-        if not isinstance(name, str) or not name:
+        given: object = channel
+        if not isinstance(given, Channel) or not isinstance(name, str) or not name:
             raise MisuseError(
                 f"{channel!r} is not a channel with a name.\nNothing was opened: deliveries find their channel by its "
-                'name, after a restart too.\nDerive it from `Channel`, and write `name = "…"` in the class.'
+                "name, after a restart too.\n"
+                'Derive a class from `Channel`, write `name = "…"` in it, and open an object of it.'
             )
+        if second_route == name:
+            raise MisuseError(f"The channel {name!r} cannot be its own second route. Nothing was opened.")
         can_push = capability_of(channel) is Capability.PUSH
         deliverer = Deliverer(
             self.store,
@@ -191,7 +195,8 @@ class Outbox:
             held = self._held.of(name)
             now = self.store.clock()
             tx.promises.close_channel(name, self._owner.id)
-            for lease in held:
+            settled = deliverer.settle_unwritten(tx)
+            for lease in [lease for lease in held if lease.delivery not in settled]:
                 tx.promises.give_back(lease.delivery, lease.token, now, due_at=now, is_unsent=not lease.is_begun)
             if deliverer.home is not None:
                 tx.promises.downgrade(name, "the channel was closed", now, home=deliverer.home)
@@ -304,12 +309,14 @@ class Outbox:
 
     def ack(self, delivery_id: str, *, by: str = "ack") -> bool:
         """Say that a delivery reached its receiver. Answers whether that is news."""
+        self._check_process()
         is_new = self.store.commit(OUTBOX_ACK, lambda tx: self._acknowledge(tx, delivery_id, by))
         self._acknowledged(delivery_id)
         return is_new
 
     async def aack(self, delivery_id: str, *, by: str = "ack") -> bool:
         """`ack` for a task. Cancelled, it may have been said all the same."""
+        self._check_process()
         is_new = await self.store.acommit(OUTBOX_ACK, lambda tx: self._acknowledge(tx, delivery_id, by))
         self._acknowledged(delivery_id)
         return is_new
@@ -412,10 +419,17 @@ class Outbox:
 
     # The end
 
-    def _check_usable(self) -> None:
-        if self._is_closed or self._pid != os.getpid():
-            why = "is closed" if self._is_closed else "belongs to the process that forked this one"
-            raise MisuseError(f"This outbox {why}. Nothing was done; open a new runtime.")
+    def check_usable(self) -> None:
+        """Refuse whoever wants something delivered by an outbox that is closed, or belongs to another process."""
+        self._check_process()
+        if self._is_closed:
+            raise MisuseError("This outbox is closed. Nothing was done; open a new runtime.")
+
+    def _check_process(self) -> None:
+        if self._pid != os.getpid():
+            raise MisuseError(
+                "This outbox belongs to the process that forked this one. Nothing was done; open a new runtime."
+            )
 
     def close(self) -> None:
         """Close every channel and let go of the store. What is pending stays so. May be called twice."""

@@ -219,6 +219,7 @@ class Promises:
 
     def _binding(self) -> Binding:
         """What this turn is bound to, as far as this runtime can keep it."""
+        self._outbox.check_usable()
         if self._must_bind and turn_session() is None:
             raise PromiseRefused(
                 f"nothing is bound in the thread {threading.current_thread().name!r}, so the result has no receiver",

@@ -1,5 +1,6 @@
 """Decide how long a result is kept."""
 
+import math
 from dataclasses import dataclass
 
 from troth.errors import MisuseError
@@ -18,6 +19,8 @@ class Retention:
         seconds: object = self.seconds
         if seconds is not None and not isinstance(seconds, int | float):
             raise MisuseError(f"A retention is a number of seconds, or None to keep results forever, not {seconds!r}.")
+        if self.seconds == math.inf:
+            raise MisuseError("A retention without an end is None, not `math.inf`.")
         if self.seconds is not None and not self.seconds > 0:
             raise MisuseError(
                 f"A retention of {self.seconds!r} s would let every result go before anybody could ask for it.\n"

@@ -35,6 +35,11 @@ def _data_of(promise: PromiseRecord) -> dict[str, Any]:
     return {"state": promise.state.value, "result": promise.result, "error": promise.error, "title": promise.title}
 
 
+def _sendable(text: str) -> str:
+    """Text that every channel can encode: a result in half a letter is whole in `data`."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 def delivery_for(record: DeliveryRecord, promise: PromiseRecord, now: float) -> Delivery:
     """What is given to a channel's `send`."""
     is_end = record.kind == "done"
@@ -43,7 +48,7 @@ def delivery_for(record: DeliveryRecord, promise: PromiseRecord, now: float) -> 
         session=record.session,
         promise=record.promise,
         kind=record.kind,  # type: ignore[arg-type]  # only the three kinds are ever written
-        text=text_of(promise) if record.text is None else record.text,
+        text=_sendable(text_of(promise) if record.text is None else record.text),
         data=_data_of(promise) if is_end else record.data,
         count=record.count,
         attempt=record.attempt,

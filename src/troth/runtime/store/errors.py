@@ -29,11 +29,20 @@ __all__ = [
     "StoreBusyError",
     "StoreError",
     "UnsupportedSqliteError",
+    "half_letter",
 ]
 
 
 FAULTS = (sqlite3.Error, UnicodeDecodeError)
 """What sqlite3 raises of a file that cannot be used; the second where its own message holds what is no text."""
+
+
+def half_letter(cause: UnicodeEncodeError) -> MisuseError:
+    """What is told to somebody who asks for, or wants to keep, a text with half of a letter in it."""
+    return MisuseError(
+        f"{cause.object!r} has half of a letter in it (a lone surrogate, or bytes that are no UTF-8), which no store "
+        "keeps.\nNothing was done, and nothing in the store is called that."
+    )
 
 
 class NotJsonError(MisuseError):

@@ -125,6 +125,30 @@ def a_delivery_is_leased_once(ground: StoreGround) -> None:
 
 
 @check("promises")
+def sessions_that_are_busy_are_left(ground: StoreGround) -> None:
+    """Whoever still sends to some sessions takes what is due for the others, and hears when that is."""
+
+    def write(tx: Transaction) -> None:
+        for number, session in enumerate("aabc"):
+            promise = _promise(f"p{number}", f"r{number}", float(number))._replace(session=session)
+            tx.promises.add(promise)
+            tx.promises.settle("task", f"r{number}", PromiseState.DONE, float(number))
+
+    with ground.open() as store:
+        store.commit(POINT, write)
+        due = partial(store.promises.next_due, "chat", "o")
+        assert [due(), due(("a",)), due(("a", "b")), due(("a", "b", "c"))] == [0.0, 2.0, 3.0, None]
+        for besides, ids in ((("a", "b"), ["p3-done-1"]), (("b",), ["p0-done-1", "p1-done-1"]), (("b",), [])):
+            leased = store.commit(
+                POINT,
+                lambda tx, besides=besides: tx.promises.lease(  # type: ignore[misc]
+                    "chat", "o", "t", 50.0, until=80.0, limit=9, due_before=50.0, besides=besides
+                ),
+            )
+            assert [record.id for record in leased] == ids
+
+
+@check("promises")
 def each_attempt_is_kept(ground: StoreGround) -> None:
     """When, through which channel, and what the receiver said: also of those that nobody settled; the last of many."""
 

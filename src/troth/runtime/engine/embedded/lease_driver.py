@@ -114,9 +114,13 @@ class LeaseDriver:
             self._tell_if_closed(claim, error)
             raise
 
-    async def adrive(self, claim: Claim, claimed: Claimed) -> tuple[RunState, Any]:
-        """`drive` in this task. What is recorded of a long run is read in a thread."""
+    async def adrive(self, claim: Claim, claimed: Claimed, *, is_awaited: bool = True) -> tuple[RunState, Any]:
+        """`drive` in this task. What is recorded of a long run is read in a thread.
+
+        Where nobody awaits it, whatever its decision raises is its failure: there is no caller to whom it could go.
+        """
         run = self._in_progress(claim, claimed)
+        run.is_awaited = is_awaited
         claim.is_taken_up = True
         try:
             recorded = (

@@ -164,7 +164,7 @@ class Supervisor:
         """Drive a run that nobody awaits: what goes wrong with the driving itself is kept for those who ask."""
         self._pursued.add(claim.run_id)
         try:
-            await self._driver().adrive(claim, claimed)
+            await self._driver().adrive(claim, claimed, is_awaited=False)
         except LeaseLostError as error:
             log.warning("Run %r went to another owner: %s", claim.run_id, error)
         except MisuseError as error:

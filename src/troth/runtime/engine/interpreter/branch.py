@@ -12,6 +12,7 @@ from troth.errors import MisuseError
 from troth.runtime.engine.cancellation import Cancellation
 from troth.runtime.engine.commands import Command, Conclude, Govern, Step
 from troth.runtime.engine.errors import RunCancelledError, StepFailedError, WaitTimeoutError
+from troth.runtime.engine.failure import is_ctrl_c
 from troth.runtime.engine.governor import Governor
 from troth.runtime.engine.interpreter.effects import Commit, Effect, Encode
 from troth.runtime.engine.interpreter.replay import check_same, what_is_asked
@@ -30,7 +31,7 @@ Perform = Callable[["Branch", Any, Place, StepRecord | None], Generator[Effect, 
 class DecisionRaisedError(Exception):
     """Carries what a decision raised past our own frames; never seen outside."""
 
-    def __init__(self, error: Exception) -> None:
+    def __init__(self, error: BaseException) -> None:
         super().__init__()
         self.error = error
 
@@ -38,7 +39,7 @@ class DecisionRaisedError(Exception):
 class ThrownError(Exception):
     """Carries what is to be thrown into a decision, whatever it is: what one of its branches raised."""
 
-    def __init__(self, error: Exception) -> None:
+    def __init__(self, error: BaseException) -> None:
         super().__init__()
         self.error = error
 
@@ -55,6 +56,7 @@ class RunInProgress:
         "conclude",
         "earlier",
         "governor",
+        "is_awaited",
         "is_finished",
         "last_seen",
         "left_behind",
@@ -95,6 +97,7 @@ class RunInProgress:
         self.left_behind: list[Write] = []  # what is known when the driving ends, and nobody commits any more
         self.name_of = name_of
         self.governor: Governor | None = None
+        self.is_awaited = True  # by the one on whose thread it is driven, to whom `SystemExit` and Ctrl-C belong
         self.is_finished = False  # by the decision itself, before it has returned
         self.value: Any = None  # what a completed run has returned, as it is read back
         self.conclude: Conclude | None = None
@@ -125,7 +128,7 @@ class Branch:
         """Send the decision the answers to what it asks for, until it returns."""
         run_id, branch, recorded, seq = self.run.run_id, self.branch, self.run.recorded, 0
         answer: Any = None
-        failure: Exception | None = None
+        failure: BaseException | None = None
         while True:
             try:
                 ask = decision.send(answer) if failure is None else decision.throw(failure)
@@ -133,6 +136,10 @@ class Branch:
                 return end.value
             except Exception as error:
                 raise DecisionRaisedError(error) from error
+            except BaseException as error:
+                if self.run.is_awaited or is_ctrl_c(error):
+                    raise
+                raise DecisionRaisedError(error) from error  # left where it is, it would be taken up again forever
             answer = failure = None
             if type(ask) is Govern:
                 self.run.governor = ask.governor

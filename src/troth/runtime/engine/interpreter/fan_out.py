@@ -8,7 +8,7 @@ from typing import Any
 from troth.runtime.engine.commands import Append, Command, Start, Together
 from troth.runtime.engine.commit_points import BRANCH_END, CHILD_START, STEP_BEGIN
 from troth.runtime.engine.errors import RunCancelledError, RunMismatchError, StepFailedError
-from troth.runtime.engine.failure import describe
+from troth.runtime.engine.failure import describe, message_of
 from troth.runtime.engine.interpreter.branch import Branch, DecisionRaisedError, ThrownError
 from troth.runtime.engine.interpreter.effects import Effect, Effects, Fan, Launch
 from troth.runtime.engine.interpreter.replay import what_is_asked
@@ -81,11 +81,11 @@ def _alone(ask: Command) -> Generator[Command, Any, object]:
     return (yield ask)
 
 
-def _first(failures: list[Exception]) -> Exception:
+def _first(failures: list[BaseException]) -> BaseException:
     """The first failure; a cancellation of the run before anything else."""
     first, *later = sorted(failures, key=lambda failure: not isinstance(failure, RunCancelledError))
     for failure in later:
-        first.add_note(f"Beside it: {failure}")
+        first.add_note(f"Beside it: {message_of(failure)}")
     return first
 
 

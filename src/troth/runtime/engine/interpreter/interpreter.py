@@ -102,7 +102,7 @@ def interpret(run: RunInProgress, decision: Generator[Command, Any, object]) -> 
     """Carry `decision` out to its end; the answer is the state in which the run ended."""
     branch = Branch(run, "", _PERFORM)
     result: str | None = None
-    error: Exception | None = None
+    error: BaseException | None = None
     try:
         value = yield from branch.play(decision)
         if run.is_finished:
@@ -132,7 +132,7 @@ def _finish(tx: Transaction, run: RunInProgress, state: RunState, result: str | 
     tx.release(run.resource, run.token)
 
 
-def _record_of(error: Exception) -> dict[str, Any]:
+def _record_of(error: BaseException) -> dict[str, Any]:
     record = describe(error, "cancelled" if isinstance(error, RunCancelledError) else "failed")
     if isinstance(error, StepFailedError):
         return {**record, **error.error, "step": error.step, "at": error.step_place}

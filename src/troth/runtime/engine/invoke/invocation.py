@@ -20,6 +20,7 @@ from troth.runtime.engine.cancellation import Cancellation
 from troth.runtime.engine.commands import Step
 from troth.runtime.engine.current_step import CURRENT, CurrentStep
 from troth.runtime.engine.errors import LostCoroutineError, StepTimeoutError, ThreadsExhaustedError
+from troth.runtime.engine.failure import is_ctrl_c
 from troth.runtime.engine.invoke import lost_coroutines
 from troth.runtime.engine.invoke.interruption import CancelledAfterError
 from troth.runtime.engine.invoke.leftover_tasks import end_dropped
@@ -228,9 +229,17 @@ def _of_error(error: BaseException, task: "asyncio.Task[Any]", before: int, canc
         if not cancellation.is_asked:
             raise error
         return StepOutcome("cancelled", error=error)
-    if isinstance(error, KeyboardInterrupt | GeneratorExit):
+    if is_ctrl_c(error) or (isinstance(error, GeneratorExit) and not _is_at_work(task)):
         raise error
     return StepOutcome("failed", error=error)  # SystemExit too: a step does not end the program
+
+
+def _is_at_work(task: "asyncio.Task[Any] | None") -> bool:
+    """Whether this task runs just now. One that is closed from outside, as by the end of its loop, does not."""
+    try:
+        return asyncio.current_task() is task
+    except RuntimeError:
+        return False
 
 
 def _mind_cancellation(task: "asyncio.Task[Any]", cancellation: Cancellation, outcome: StepOutcome) -> None:
@@ -249,13 +258,14 @@ async def _fully(make: Callable[[], Any]) -> Any:
 
 async def _kept(make: Callable[[], Any]) -> StepOutcome:
     """The outcome as a value: a task that ends with SystemExit would take its loop down."""
+    task = asyncio.current_task()
     try:
         return StepOutcome("done", await _fully(make))
-    except (KeyboardInterrupt, GeneratorExit):
-        raise
     except asyncio.CancelledError as error:
         return StepOutcome("cancelled", error=error)
-    except BaseException as error:  # noqa: BLE001
+    except BaseException as error:
+        if is_ctrl_c(error) or (isinstance(error, GeneratorExit) and not _is_at_work(task)):
+            raise
         return StepOutcome("failed", error=error)
 
 

@@ -4,7 +4,7 @@ What `promise_rows` says of a file holds here too; the statements that differ lo
 another worker has in hand is left to it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, Protocol
 
 from troth.runtime.store.identity import Owner
@@ -104,9 +104,10 @@ class PostgresPromiseRows(PromiseRows):
         until: float,
         limit: int,
         due_before: float,
+        besides: Collection[str] = (),
     ) -> list[DeliveryRecord]:
         """Take up to `limit` deliveries of a channel that are due; those that another worker takes are left out."""
-        due = self._native(statements.LOCK_DUE, (channel, due_before, owner, limit)).fetchall()
+        due = self._native(statements.LOCK_DUE, (channel, due_before, owner, list(besides), limit)).fetchall()
         lease = (owner, token, until, now, now)
         return [delivery_of(self._native(statements.LEASE_DELIVERY, (*lease, *place)).fetchone()) for place in due]
 

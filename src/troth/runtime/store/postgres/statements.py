@@ -370,7 +370,8 @@ LOCK_DELIVERY = (
 )
 LOCK_DUE = (
     "SELECT promise, kind, seq FROM deliveries WHERE state = 'due' AND channel = %s AND due_at <= %s "
-    "AND (home IS NULL OR home = %s) ORDER BY due_at, created_at LIMIT %s FOR NO KEY UPDATE SKIP LOCKED"
+    "AND (home IS NULL OR home = %s) AND session <> ALL(%s::text[]) ORDER BY due_at, created_at LIMIT %s "
+    "FOR NO KEY UPDATE SKIP LOCKED"
 )
 LEASE_DELIVERY = (
     "UPDATE deliveries d SET state = 'leased', owner = %s, token = %s, leased_until = %s, updated_at = %s, "

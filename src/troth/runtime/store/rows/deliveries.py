@@ -7,7 +7,7 @@ that they can be compared with what is still pending.
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -173,18 +173,20 @@ class DeliveryRows:
         until: float,
         limit: int,
         due_before: float,
+        besides: Collection[str] = (),
     ) -> list[DeliveryRecord]:
         """Take up to `limit` deliveries of a channel that are due before `due_before`, those due first before others.
 
-        Their attempt is counted here: an attempt that ends the process is one, too.
+        Those of the sessions `besides` are left. The attempt is counted here: one that ends the process is one, too.
         """
         rows: list[tuple[Any, ...]] = []
+        others = f"AND d.session NOT IN ({', '.join('?' * len(besides))}) " if besides else ""
         for home in (None, owner):  # one range of the index each, which keeps them in order
             rows += self._execute(
                 f"SELECT d.promise, {DELIVERY} FROM deliveries d JOIN promises p ON p.number = d.promise "  # noqa: S608
-                "WHERE d.state = 'due' AND d.channel = ? AND d.home IS ? AND d.due_at <= ? "
+                f"WHERE d.state = 'due' AND d.channel = ? AND d.home IS ? AND d.due_at <= ? {others}"
                 "ORDER BY d.due_at, d.created_at LIMIT ?",
-                (channel, home, due_before, limit),
+                (channel, home, due_before, *besides, limit),
             ).fetchall()
         leased = []
         found = [(number, delivery_of(row)) for number, *row in rows]
@@ -279,16 +281,20 @@ class DeliveryRows:
         return None if row is None else with_attempt(row[2], DeliveryAttempt(row[0], now, row[1], outcome, words))
 
     def acknowledge(self, delivery_id: str, now: float, by: str) -> bool:
-        """Say that a delivery reached its receiver. False if it was over before."""
-        cursor = self._execute(
-            "UPDATE deliveries SET state = 'delivered', receipt = ?, updated_at = ?, finished_at = ?, due_at = NULL, "  # noqa: S608
-            f"{_NO_LEASE} WHERE {_PENDING} AND {_THIS}",
-            (by, now, now, *place_of(delivery_id)),
-        )
-        if cursor.rowcount == 1:
-            self._count("delivered", 1)
-            self._tx.topics.add(changes_topic)
-        return bool(cursor.rowcount == 1)
+        """Say that a delivery reached its receiver, also one that was given up. False if it was over before."""
+        for states in (_PENDING, "state = 'dead'"):
+            cursor = self._execute(
+                "UPDATE deliveries SET state = 'delivered', receipt = ?, updated_at = ?, finished_at = ?, "  # noqa: S608
+                f"due_at = NULL, {_NO_LEASE} WHERE {states} AND {_THIS}",
+                (by, now, now, *place_of(delivery_id)),
+            )
+            if cursor.rowcount == 1:
+                self._count("delivered", 1)
+                if states is not _PENDING:
+                    self._count("dead", -1)
+                self._tx.topics.add(changes_topic)
+                return True
+        return False
 
     def replay(self, delivery_id: str, channel: str | None, now: float) -> bool:
         """Owe a dead or delivered delivery once more, under the same id. False if it is neither."""

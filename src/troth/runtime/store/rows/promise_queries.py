@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from troth.runtime.store.identity import Owner, is_alive
@@ -160,12 +160,16 @@ class PromiseReader:
         records = sorted(map(delivery_of, rows), key=lambda record: (record.created_at, record.id))
         return records[:limit]
 
-    def next_due(self, channel: str, owner: str) -> float | None:
-        """When the next delivery of a channel is due that this owner may send; nothing if there is none."""
-        question = "SELECT min(due_at) FROM deliveries WHERE state = 'due' AND channel = ? AND home"
+    def next_due(self, channel: str, owner: str, besides: Collection[str] = ()) -> float | None:
+        """When the next delivery of a channel is due that this owner may send; nothing if there is none.
+
+        Those of the sessions `besides` are not looked at.
+        """
+        others = f" AND session NOT IN ({', '.join('?' * len(besides))})" if besides else ""
+        question = f"SELECT min(due_at) FROM deliveries WHERE state = 'due' AND channel = ?{others} AND home"  # noqa: S608
         ((moment,),) = self._rows(
             f"SELECT min(at) FROM (SELECT ({question} IS NULL) AS at UNION ALL SELECT ({question} = ?)) AS moments",  # noqa: S608
-            (channel, channel, owner),
+            (channel, *besides, channel, *besides, owner),
         )
         return moment  # type: ignore[no-any-return]  # a number, or nothing
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from troth.errors import MisuseError
-from troth.runtime.store.errors import FAULTS, StoreError
+from troth.runtime.store.errors import FAULTS, StoreError, half_letter
 
 __all__ = ["SqliteReaders"]
 
@@ -58,6 +58,8 @@ class SqliteReaders:
         try:
             yield connection
             is_sound = True
+        except UnicodeEncodeError as cause:
+            raise half_letter(cause) from cause
         except FAULTS as cause:
             raise self._unreadable(cause) from cause
         finally:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from troth.errors import MisuseError
 from troth.runtime.store import failpoints
-from troth.runtime.store.errors import FAULTS, StoreBusyError, StoreError
+from troth.runtime.store.errors import FAULTS, StoreBusyError, StoreError, half_letter
 from troth.runtime.store.failpoints import CommitPoint
 from troth.runtime.store.sqlite.read_only import cannot_be_written, not_writable
 from troth.runtime.store.sqlite.transaction import RunMemory, SqliteTransaction
@@ -142,6 +142,8 @@ class SqliteWriter:
                 tx.take_topics()
                 if isinstance(error, FAULTS):
                     raise self._named(error) from error
+                if isinstance(error, UnicodeEncodeError):
+                    raise half_letter(error) from error
                 raise
             self.since_checkpoint += 1
             if tx.topics:
@@ -268,6 +270,8 @@ class SqliteWriter:
                 error = self._named(error)
                 if not connection.in_transaction:
                     raise error from error.__cause__  # everything was rolled back with it, the others' writes too
+            elif isinstance(error, UnicodeEncodeError):
+                error = half_letter(error)
             self._numbers.clear()
             if not alone:
                 connection.execute("ROLLBACK TO unit")
