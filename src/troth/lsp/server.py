@@ -16,6 +16,7 @@ from pygls.lsp.server import LanguageServer
 
 from troth import __version__
 from troth.lsp.protocol.client import Client
+from troth.lsp.protocol.messages import TrothProtocol
 from troth.lsp.protocol.settings import EditorSettings
 from troth.lsp.sessions.checker import Look
 from troth.lsp.sessions.documents import Documents, file_of
@@ -58,6 +59,7 @@ class TrothServer(LanguageServer):
                 ],
                 save=True,
             ),
+            protocol_cls=TrothProtocol,
             max_workers=2,
         )
         self.client = Client()
@@ -158,20 +160,20 @@ class TrothServer(LanguageServer):
 def _timed(name: str, handler: Callable[[Any], Awaitable[T]]) -> Callable[[Any], Awaitable[T]]:
     @wraps(handler)
     async def answer(params: Any) -> T:
-        began, outcome = time.perf_counter(), "answered"
+        began, outcome = time.perf_counter(), "was answered"
         try:
             return await handler(params)
         except asyncio.CancelledError:
-            outcome = "taken back"
+            outcome = "was taken back"
             raise
         except JsonRpcException as refusal:
-            outcome = f"refused ({refusal.message})"
+            outcome = f"was refused ({refusal.message})"
             raise
         except Exception:
             outcome = "failed"
             _log.exception("%s failed; the editor hears of it", name)
             raise
         finally:
-            _log.info("%s was %s after %.1f ms", name, outcome, (time.perf_counter() - began) * 1000)
+            _log.info("%s %s after %.1f ms", name, outcome, (time.perf_counter() - began) * 1000)
 
     return answer

@@ -20,10 +20,13 @@ __all__ = ["Document", "Documents", "OpenNotebook", "file_of"]
 
 def file_of(uri: str) -> Path | None:
     """The file that a URI names, without links on the way; None for a text that has no file."""
-    if urlsplit(uri).scheme != "file":
+    try:
+        if urlsplit(uri).scheme != "file":
+            return None
+        path = to_fs_path(uri)
+        return None if path is None else Path(path).resolve()
+    except (ValueError, OSError, RuntimeError):  # no URI, a null byte in it, a link to itself
         return None
-    path = to_fs_path(uri)
-    return None if path is None else Path(path).resolve()
 
 
 @dataclass(eq=False)
