@@ -130,6 +130,35 @@ def test_never_silently(project, answer):
             assert edited(APP, applied[0][uri]) == MADE_ASYNC
 
 
+def test_what_a_recolor_means_for_what_is_lost_and_what_blocks(project):
+    """Callers that lose a call as well await it, which is to be confirmed; what blocks from now on is said."""
+    text = "import time\n\nfrom store import Store\n\n\ndef plain(store: Store):\n    store.save(3)\n    time.sleep(1)\n\n\ndef caller(store: Store):\n    plain(store)\n    store.save(4)\n"
+    awaited = (
+        text.replace("def ", "async def ")
+        .replace("    plain", "    await plain")
+        .replace("    store", "    await store")
+    )
+    with Client(project, PULL) as client:
+        uri = client.open("app.py", text)
+        for actions in (client.actions("app.py", (6, 4)), client.actions("app.py", (5, 4), only=["refactor"])):
+            action = client.resolve(named(actions, "Make `plain` async"))
+            assert edited(text, changes(action)[uri]) == awaited
+            lost, certain = action["edit"]["changeAnnotations"].values()
+            assert (lost["label"], lost["needsConfirmation"]) == ("Await what was lost", True)
+            assert "1 blocking call in what is async now" in certain["description"]
+
+
+def test_nothing_is_repaired_wholesale_in_a_broken_file(project):
+    """What was found before it broke can be repaired one by one."""
+    with Client(project, PULL) as client:
+        client.open("app.py")
+        client.pull("app.py")
+        client.change("app.py", APP + "x = (\n")
+        titles = [action["title"] for action in client.actions("app.py", (4, 4))]
+        assert titles == ["Await the call (TR101)", "Allow `unawaited-coroutine` on this line"]
+        assert client.actions("app.py", (4, 4), only=["source"]) == []
+
+
 def test_a_function_inside_another(project):
     """A recolor cannot name it, so that none is offered; its coroutine can be run where it is."""
     inner = "def outer(store: Store):\n    def inner():\n        store.save(4)\n\n    inner()\n"

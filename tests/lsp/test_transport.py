@@ -90,6 +90,21 @@ def test_over_a_port_of_this_machine(project):
         process.wait()
 
 
+class RootPath(Client):
+    """A client of the oldest kind: it names its folder by a path."""
+
+    def request(self, method, params):
+        if method == "initialize":
+            params = {"processId": None, "rootPath": str(self.folder), "capabilities": params["capabilities"]}
+        return super().request(method, params)
+
+
+def test_a_folder_that_is_named_by_its_path(project):
+    """It is looked at like any other."""
+    with RootPath(project, PULL) as client:
+        assert list(client.everything()) == [client.uri("app.py")]
+
+
 @contextlib.contextmanager
 def greeted(project):
     """A server behind a port, a client that has introduced itself to it, and the port."""

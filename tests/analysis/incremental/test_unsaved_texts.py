@@ -1,11 +1,8 @@
 """A memory and unsaved texts together, and files that are broken for the moment."""
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from troth.analysis.check import CheckRequest, check, prepare
-from troth.analysis.pipeline.broken_file import _same_lines
 from troth.analysis.pipeline.warm_state import Memory
 
 LOST = "async def f(): ...\n\n\nasync def g():\n    f()\n"
@@ -67,22 +64,3 @@ def test_a_fix_moves_with_its_finding(prepared):
     report = check(prepared._replace(overlay={"app.py": text.encode()}), memory=memory)
     (edit,) = next(one.fix.edits for one in report.findings if one.code == "TR101")
     assert text[: edit.start].endswith("async def g():\n    ")
-
-
-@settings(max_examples=300)
-@given(st.lists(st.sampled_from("abcdefgh"), max_size=14), st.lists(st.sampled_from("abcdefgh"), max_size=14))
-def test_lines_of_both_texts(before, after):
-    """What is said to be the same is the same, in the same order, and nothing of it twice; what is added costs nothing."""
-    runs = _same_lines(before, after)
-    ends = (0, 0)
-    for old, new, count in runs:
-        assert (old, new) >= ends
-        assert before[old : old + count] == after[new : new + count]
-        ends = (old + count, new + count)
-    assert ends == (len(before), len(after))
-    longer = ["x", *before, "y"]
-    assert sum(count for _, _, count in _same_lines(before, longer)) >= len(set(before) - _twice(before))
-
-
-def _twice(letters):
-    return {letter for letter in letters if letters.count(letter) > 1}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import tokenize
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,8 @@ from pygls.uris import to_fs_path
 from troth.lsp.protocol.positions import Positions, characters, split
 
 __all__ = ["Document", "Documents", "OpenNotebook", "file_of"]
+
+_CODING = re.compile(r"^([ \t\f]*#.*?coding[:=][ \t]*)([-\w.]+)", re.MULTILINE | re.ASCII)
 
 
 def file_of(uri: str) -> Path | None:
@@ -214,12 +217,18 @@ class Documents:
 
 
 def _encoded(text: str) -> bytes:
-    """The bytes of a text, in the coding that its first lines name."""
+    """The bytes of a text, in the coding that its first lines name.
+
+    A text with letters that this coding does not have cannot be saved as it is. It is looked at all the same, as UTF-8:
+    the name of the coding is written over with one of the same length, so that every letter stays at its place.
+    """
     if "coding" in text[:400]:
         head = text[:400].encode("utf-8", "replace")
         try:
             encoding, _ = tokenize.detect_encoding(io.BytesIO(head).readline)
             return text.encode(encoding)
+        except UnicodeEncodeError:
+            text = _CODING.sub(lambda named: named[1] + "U8".ljust(len(named[2])), text, count=1)
         except (SyntaxError, LookupError, ValueError):
             pass
     return text.encode("utf-8", "replace")
