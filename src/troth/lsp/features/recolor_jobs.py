@@ -93,9 +93,9 @@ def _blocked(blocking: Sequence[Finding]) -> str:
     """What holds up the loop from now on, in a sentence."""
     if not blocking:
         return ""
-    count = len(blocking)
-    first = f"`{blocking[0].subject}` in line {blocking[0].span.line} of {blocking[0].span.path}"
-    return f" {count} blocking call{'' if count == 1 else 's'} in what is async now, such as {first}."
+    count, first = len(blocking), min(blocking, key=lambda finding: finding.span)
+    place = f"`{first.subject}` in line {first.span.line} of {first.span.path}"
+    return f" {count} blocking call{'' if count == 1 else 's'} in what is async now, such as {place}."
 
 
 def _plan(places: Places, target: str, to: str) -> Plan:

@@ -18,7 +18,7 @@ from troth.lsp.protocol.positions import Positions, characters, split
 
 __all__ = ["Document", "Documents", "OpenNotebook", "file_of"]
 
-_CODING = re.compile(r"^([ \t\f]*#.*?coding[:=][ \t]*)([-\w.]+)", re.MULTILINE | re.ASCII)
+_CODING = re.compile(r"^(?P<before>[ \t\f]*#.*?coding[:=][ \t]*)(?P<coding>[-\w.]+)", re.MULTILINE | re.ASCII)
 
 
 def file_of(uri: str) -> Path | None:
@@ -228,7 +228,7 @@ def _encoded(text: str) -> bytes:
             encoding, _ = tokenize.detect_encoding(io.BytesIO(head).readline)
             return text.encode(encoding)
         except UnicodeEncodeError:
-            text = _CODING.sub(lambda named: named[1] + "U8".ljust(len(named[2])), text, count=1)
+            text = _CODING.sub(lambda match: match["before"] + "U8".ljust(len(match["coding"])), text, count=1)
         except (SyntaxError, LookupError, ValueError):
             pass
     return text.encode("utf-8", "replace")
