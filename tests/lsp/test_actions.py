@@ -1,7 +1,7 @@
 """What can be done about a finding in the editor."""
 
 import pytest
-from tests.lsp.client import PULL, PUSH, Client, edited
+from tests.lsp.client import PULL, PUSH, Client, RpcError, edited
 
 STORE = "class Store:\n    async def save(self, order): ...\n"
 APP = """from store import Store
@@ -110,6 +110,26 @@ def test_make_a_plain_function_async_with_its_callers(project):
         assert confirmed["Make `plain` async"] is False
         client.change("app.py", MADE_ASYNC)
         assert all(one["range"]["start"]["line"] < 6 for one in client.pull("app.py"))
+
+
+def test_a_client_that_takes_commands_alone(project):
+    """It gets no action that it does not know; the command makes the edit, of the text that it was offered for."""
+    with Client(project, {"workspace": {"applyEdit": True}}) as client:
+        uri = client.open("app.py")
+        commands = client.actions("app.py", (4, 4))
+        assert {type(offer["command"]) for offer in commands} == {str}
+        for title, expected in (("Await", "    await store.save(1)\n"), ("Repair all", "    await store.save(2)\n")):
+            command = named(commands, title)
+            params = {"command": command["command"], "arguments": command["arguments"]}
+            client.request("workspace/executeCommand", params)
+            edit = client.requests[-1]["params"]["edit"]["changes"][uri]
+            assert expected in edited(APP, edit)
+        client.change("app.py", APP + "\n")
+        with pytest.raises(RpcError):
+            client.request("workspace/executeCommand", params)
+    with Client(project, {}) as client:
+        client.open("app.py")
+        assert client.actions("app.py", (4, 4)) == []
 
 
 @pytest.mark.parametrize("answer", ["Apply", "Cancel"])
