@@ -221,7 +221,7 @@ def test_a_request_that_cannot_be_answered(project, method, params, code):
     ["file://[no/app.py", "file:///a%00b.py", "no uri at all", "", "untitled:Untitled-1", "file:", "file:///%ff%fe.py"],
 )
 def test_odd_addresses(project, uri):
-    """What has no file is kept like any other text, and nothing is told of it."""
+    """What has no file is kept like any other text, and the server goes on."""
     with Client(project, PULL) as client:
         item = {"uri": uri, "languageId": "python", "version": 1, "text": LOST}
         client.notify("textDocument/didOpen", {"textDocument": item})

@@ -19,7 +19,7 @@ from troth.lsp.protocol.client import Client
 from troth.lsp.protocol.messages import TrothProtocol
 from troth.lsp.protocol.settings import EditorSettings
 from troth.lsp.sessions.checker import Look
-from troth.lsp.sessions.documents import Documents, file_of
+from troth.lsp.sessions.documents import Documents
 from troth.lsp.sessions.places import Places
 from troth.lsp.sessions.progress import FirstCheck
 from troth.lsp.sessions.publisher import Publisher
@@ -108,7 +108,7 @@ class TrothServer(LanguageServer):
     def place(self, uri: str) -> tuple[FolderSession, Path, int | None] | None:
         """The session, the file and the cell that a URI is about."""
         notebook = self.documents.notebook_of(uri)
-        path = file_of(uri) if notebook is None else notebook.path
+        path = self.documents.file_of(uri) if notebook is None else notebook.path
         if path is None or self.documents.is_outdated(uri):
             return None
         session = self.workspace_of_folders.session_of(path)

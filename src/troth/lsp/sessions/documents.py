@@ -9,7 +9,7 @@ import tokenize
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from lsprotocol import types
 from pygls.uris import to_fs_path
@@ -30,6 +30,18 @@ def file_of(uri: str) -> Path | None:
         return None if path is None else Path(path).resolve()
     except (ValueError, OSError, RuntimeError):  # no URI, a null byte in it, a link to itself
         return None
+
+
+def file_of_untitled(uri: str, folder: Path) -> Path | None:
+    """The file in a folder that a text without a file would be, so that it is looked at as a part of the project."""
+    parts = urlsplit(uri)
+    if parts.scheme != "untitled":
+        return None
+    name = unquote(parts.path)
+    path = folder / (name if name.endswith(".py") else f"{name}.py")
+    while path.exists():
+        path = path.with_stem(f"{path.stem}_")
+    return path
 
 
 @dataclass(eq=False)
@@ -113,14 +125,23 @@ class Documents:
 
     def __init__(self, encoding: str = "utf-16") -> None:
         self.encoding = encoding
+        self.folder: Path | None = None  # where a text is looked at that was never saved
         self.texts: dict[str, Document] = {}
         self.notebooks: dict[str, OpenNotebook] = {}
 
     def open(self, item: types.TextDocumentItem) -> Document:
         """A text is opened."""
-        document = Document(item.uri, item.version, split(item.text), self.encoding, file_of(item.uri))
+        path = file_of(item.uri)
+        if path is None and self.folder is not None and item.language_id == "python":
+            path = file_of_untitled(item.uri, self.folder)
+        document = Document(item.uri, item.version, split(item.text), self.encoding, path)
         self.texts[item.uri] = document
         return document
+
+    def file_of(self, uri: str) -> Path | None:
+        """The file that a text is, or would be if it were saved."""
+        document = self.texts.get(uri)
+        return file_of(uri) if document is None else document.path
 
     def open_notebook(self, notebook: types.NotebookDocument, cells: Sequence[types.TextDocumentItem]) -> None:
         """A notebook is opened."""
