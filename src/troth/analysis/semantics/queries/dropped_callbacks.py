@@ -100,7 +100,7 @@ def dropped_callbacks(program: Program, function: Function) -> dict[str, Dropped
 
 def awaited_listeners(program: Program, function: Function) -> dict[str, AwaitedParameter]:
     """The parameters that a method keeps for its class, which awaits what each of them gives and does nothing else."""
-    if function.owner is None:
+    if function.owner is None or not _handled_in(function, is_awaited=True):
         return {}
     answers: MutableMapping[Function, dict[str, AwaitedParameter]] = program.answers_to("awaited listeners")
     answer = answers.get(function)
@@ -123,17 +123,20 @@ class _Handling(NamedTuple):
 
 
 def _find(program: Program, function: Function, *, is_awaited: bool = False) -> Iterator[DroppedCallback]:
-    handled = function.module.recalled(
-        ("awaited listeners" if is_awaited else "dropped callbacks", function.index),
-        lambda: tuple(_handlings(function, is_awaited=is_awaited)),
-    )
-    for name, dropped, attribute, is_collection in handled:
+    for name, dropped, attribute, is_collection in _handled_in(function, is_awaited=is_awaited):
         if dropped is not None:
             yield DroppedCallback(function, name, function.module.path, dropped, is_kept=False)
         elif function.owner is not None:
             at = _used_by_class(program, function.owner, attribute, is_collection=is_collection, is_awaited=is_awaited)
             if at is not None:
                 yield DroppedCallback(function, name, function.module.path, at, is_kept=True)
+
+
+def _handled_in(function: Function, *, is_awaited: bool) -> tuple[_Handling, ...]:
+    return function.module.recalled(
+        ("awaited listeners" if is_awaited else "dropped callbacks", function.index),
+        lambda: tuple(_handlings(function, is_awaited=is_awaited)),
+    )
 
 
 def _handlings(function: Function, *, is_awaited: bool) -> Iterator[_Handling]:
