@@ -9,6 +9,9 @@ _EXISTS = "class Repository:\n    async def exists(self, key: int) -> bool:\n   
 _CHECK = "import asyncio\n\n\nasync def check(n: int = 0) -> bool:\n    await asyncio.sleep(0)\n    return n > 1\n\n\n"
 
 THREADS = {
+    "[mypy #2499](https://github.com/python/mypy/issues/2499), [pylint #8870](https://github.com/pylint-dev/pylint/issues/8870): dropped": f"{_CHECK}async def main() -> None:\n    check()  # lost\n    await asyncio.gather(check())\n",
+    "[ty #2791](https://github.com/astral-sh/ty/issues/2791): assigned, and taken for its result": f"{_CHECK}async def main() -> str:\n    result = check()  # lost\n    return f'{{result}}'\n",
+    "[pylint #1496](https://github.com/pylint-dev/pylint/issues/1496): an attribute of the coroutine": "async def load():\n    return open(__file__)\n\n\nasync def main():\n    return load().name  # lost\n",
     "[ruff #9833](https://github.com/astral-sh/ruff/issues/9833): assigned, without `await`": f"{_CHECK}async def main() -> None:\n    result = check()  # lost\n",
     "[ruff #9911](https://github.com/astral-sh/ruff/pull/9911): returned from `async def`": f"{_CHECK}async def again():\n    return check()  # lost\n\n\nasync def main() -> None:\n    print(await again())\n",
     "[ty #1073](https://github.com/astral-sh/ty/issues/1073), [mypy #16921](https://github.com/python/mypy/issues/16921): as a condition": f"{_CHECK}async def main() -> None:\n    if check():  # lost\n        print('always')\n",

@@ -38,11 +38,19 @@ async function stop() {
   if (running) await running.stop();
 }
 
+async function restart() {
+  await stop();
+  await start();
+}
+
 async function activate(context) {
   context.subscriptions.push(
-    vscode.commands.registerCommand("troth.restart", async () => {
-      await stop();
-      await start();
+    vscode.commands.registerCommand("troth.restart", restart),
+    // The project's own troth may be started from now on.
+    vscode.workspace.onDidGrantWorkspaceTrust(restart),
+    // All other settings are taken over by the running server.
+    vscode.workspace.onDidChangeConfiguration((change) => {
+      if (change.affectsConfiguration("troth.path") || change.affectsConfiguration("troth.log")) return restart();
     }),
     // The lens sends plain JSON; VS Code wants its own objects.
     vscode.commands.registerCommand("troth.showReferences", (uri, position, locations) =>

@@ -259,7 +259,8 @@ def edited(text: str, edits: list[dict]) -> str:
         column = len(line.encode("utf-16-le")[: place["character"] * 2].decode("utf-16-le"))
         return min(sum(len(one) + 1 for one in lines[: place["line"]]) + column, len(text))
 
-    for edit in sorted(edits, key=lambda one: offset(one["range"]["start"]), reverse=True):
+    # From the end on; of what is inserted at one place, the first edit comes first in the text.
+    for edit in reversed(sorted(edits, key=lambda one: offset(one["range"]["start"]))):  # noqa: C413 - stable
         start, end = offset(edit["range"]["start"]), offset(edit["range"]["end"])
         text = text[:start] + edit["newText"] + text[end:]
     return text

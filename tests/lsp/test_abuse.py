@@ -1,5 +1,6 @@
 """Clients that behave badly, and worlds that fall apart: no crash, no wrong place, no process left."""
 
+import json
 import os
 import re
 import shutil
@@ -10,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.lsp.client import DEADLINE, PULL, PUSH, Client
+from tests.lsp.client import DEADLINE, PULL, PUSH, Client, RpcError
 
 LOST = "async def f(): ...\n\n\nasync def g():\n    f()\n"
 
@@ -186,6 +187,84 @@ def test_odd_questions(project, method, params):
             {"textDocument": {"uri": "file:///no.py", "version": 3}, "contentChanges": [{"text": ""}]},
         )
         assert len(client.pull("app.py")) == 1
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "code"),
+    [
+        pytest.param("textDocument/hover", {}, -32602, id="nothing in it"),
+        pytest.param("textDocument/hover", None, -32602, id="no parameters"),
+        pytest.param("textDocument/hover", [], -32602, id="a list"),
+        pytest.param(
+            "textDocument/hover",
+            {"textDocument": {"uri": 5}, "position": {"line": -1, "character": -5}},
+            -32602,
+            id="values of the wrong kind",
+        ),
+        pytest.param("workspace/executeCommand", {"command": "no.such"}, -32602, id="an unknown command"),
+        pytest.param("initialize", {"capabilities": {}}, -32600, id="a second greeting"),
+        pytest.param("no/such", {}, -32601, id="an unknown method"),
+    ],
+)
+def test_a_request_that_cannot_be_answered(project, method, params, code):
+    """The client hears what is wrong with it, and never waits in vain."""
+    with Client(project, PULL) as client:
+        client.open("app.py")
+        with pytest.raises(RpcError) as refusal:
+            client.request(method, params)
+        assert refusal.value.code == code
+        assert len(client.pull("app.py")) == 1
+
+
+@pytest.mark.parametrize(
+    "uri",
+    ["file://[no/app.py", "file:///a%00b.py", "no uri at all", "", "untitled:Untitled-1", "file:", "file:///%ff%fe.py"],
+)
+def test_odd_addresses(project, uri):
+    """What has no file is kept like any other text, and the server goes on."""
+    with Client(project, PULL) as client:
+        item = {"uri": uri, "languageId": "python", "version": 1, "text": LOST}
+        client.notify("textDocument/didOpen", {"textDocument": item})
+        place = {"textDocument": {"uri": uri}, "position": {"line": 4, "character": 4}}
+        client.request("textDocument/hover", place)
+        client.request("textDocument/diagnostic", {"textDocument": {"uri": uri}})
+        client.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
+        client.open("app.py")
+        assert len(client.pull("app.py")) == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"{nonsense}", b"[]", b"null", b"\xff\xfe", b'{"jsonrpc":"2.0"}', b'{"jsonrpc":"2.0","id":[],"method":{}}', b"7"],
+)
+def test_messages_that_are_none(project, body):
+    """They are passed over."""
+    with Client(project, PULL) as client:
+        client.open("app.py")
+        client.process.stdin.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        assert len(client.pull("app.py")) == 1
+
+
+def test_too_early_and_too_late(project):
+    """Before `initialize` and after `shutdown` a request is refused, with the codes that the protocol has for it."""
+    requests = [
+        {"id": 1, "method": "textDocument/hover", "params": {}},
+        {"id": 2, "method": "initialize", "params": {"processId": None, "rootUri": None, "capabilities": {}}},
+        {"id": 3, "method": "shutdown"},
+        {"id": 4, "method": "textDocument/hover", "params": {}},
+        {"method": "exit"},
+    ]
+    data = b""
+    for request in requests:
+        body = json.dumps({"jsonrpc": "2.0", **request}).encode()
+        data += b"Content-Length: %d\r\n\r\n" % len(body) + body
+    done = subprocess.run(
+        [sys.executable, "-m", "troth", "lsp"], cwd=project, input=data, capture_output=True, check=False
+    )
+    answers = [json.loads(part.partition(b"\r\n\r\n")[2]) for part in done.stdout.split(b"Content-Length: ")[1:]]
+    codes = {answer["id"]: answer.get("error", {}).get("code") for answer in answers if "id" in answer}
+    assert codes == {1: -32002, 2: None, 3: None, 4: -32600}
+    assert done.returncode == 0
 
 
 def test_it_leaves_when_it_is_told_to(project):

@@ -1,7 +1,7 @@
 """What can be done about a finding in the editor."""
 
 import pytest
-from tests.lsp.client import PULL, PUSH, Client, edited
+from tests.lsp.client import PULL, PUSH, Client, RpcError, edited
 
 STORE = "class Store:\n    async def save(self, order): ...\n"
 APP = """from store import Store
@@ -112,6 +112,26 @@ def test_make_a_plain_function_async_with_its_callers(project):
         assert all(one["range"]["start"]["line"] < 6 for one in client.pull("app.py"))
 
 
+def test_a_client_that_takes_commands_alone(project):
+    """It gets no action that it does not know; the command makes the edit, of the text that it was offered for."""
+    with Client(project, {"workspace": {"applyEdit": True}}) as client:
+        uri = client.open("app.py")
+        commands = client.actions("app.py", (4, 4))
+        assert {type(offer["command"]) for offer in commands} == {str}
+        for title, expected in (("Await", "    await store.save(1)\n"), ("Repair all", "    await store.save(2)\n")):
+            command = named(commands, title)
+            params = {"command": command["command"], "arguments": command["arguments"]}
+            client.request("workspace/executeCommand", params)
+            edit = client.requests[-1]["params"]["edit"]["changes"][uri]
+            assert expected in edited(APP, edit)
+        client.change("app.py", APP + "\n")
+        with pytest.raises(RpcError):
+            client.request("workspace/executeCommand", params)
+    with Client(project, {}) as client:
+        client.open("app.py")
+        assert client.actions("app.py", (4, 4)) == []
+
+
 @pytest.mark.parametrize("answer", ["Apply", "Cancel"])
 def test_never_silently(project, answer):
     """A client that can show no preview is asked first, and nothing is done without a yes."""
@@ -128,6 +148,35 @@ def test_never_silently(project, answer):
         assert bool(applied) is (answer == "Apply")
         if applied:
             assert edited(APP, applied[0][uri]) == MADE_ASYNC
+
+
+def test_what_a_recolor_means_for_what_is_lost_and_what_blocks(project):
+    """Callers that lose a call as well await it, which is to be confirmed; what blocks from now on is said."""
+    text = "import time\n\nfrom store import Store\n\n\ndef plain(store: Store):\n    store.save(3)\n    time.sleep(1)\n\n\ndef caller(store: Store):\n    plain(store)\n    store.save(4)\n"
+    awaited = (
+        text.replace("def ", "async def ")
+        .replace("    plain", "    await plain")
+        .replace("    store", "    await store")
+    )
+    with Client(project, PULL) as client:
+        uri = client.open("app.py", text)
+        for actions in (client.actions("app.py", (6, 4)), client.actions("app.py", (5, 4), only=["refactor"])):
+            action = client.resolve(named(actions, "Make `plain` async"))
+            assert edited(text, changes(action)[uri]) == awaited
+            lost, certain = action["edit"]["changeAnnotations"].values()
+            assert (lost["label"], lost["needsConfirmation"]) == ("Await what was lost", True)
+            assert "1 blocking call in what is async now" in certain["description"]
+
+
+def test_nothing_is_repaired_wholesale_in_a_broken_file(project):
+    """What was found before it broke can be repaired one by one."""
+    with Client(project, PULL) as client:
+        client.open("app.py")
+        client.pull("app.py")
+        client.change("app.py", APP + "x = (\n")
+        titles = [action["title"] for action in client.actions("app.py", (4, 4))]
+        assert titles == ["Await the call (TR101)", "Allow `unawaited-coroutine` on this line"]
+        assert client.actions("app.py", (4, 4), only=["source"]) == []
 
 
 def test_a_function_inside_another(project):

@@ -177,6 +177,37 @@ def test_two_folders_and_a_file_of_neither(tmp_path):
         assert sorted(client.everything()) == [client.uri("three/app.py"), client.uri("two/app.py")]
 
 
+@pytest.mark.parametrize("profile", [PULL, PUSH], ids=["pulled", "pushed"])
+def test_a_text_that_was_never_saved(project, profile):
+    """It is a part of the project, told and repaired under its own address, and gone when it is closed."""
+    uri = "untitled:Untitled-1"
+    with Client(project, profile) as client:
+
+        def told(version):
+            if profile is PULL:
+                return codes(client.request("textDocument/diagnostic", {"textDocument": {"uri": uri}})["items"])
+            sent = [one["params"] for one in client.notices if one["method"] == "textDocument/publishDiagnostics"]
+            return [codes(one["diagnostics"]) for one in sent if (one["uri"], one.get("version")) == (uri, version)]
+
+        text = {"uri": uri, "languageId": "python", "version": 1, "text": LOST}
+        client.notify("textDocument/didOpen", {"textDocument": text})
+        if profile is PULL:
+            assert told(1) == ["TR101"]
+            assert uri in client.everything()
+        else:
+            client.until(lambda: told(1) == [["TR101"]], "its finding")
+        place = {"line": 4, "character": 4}
+        params = {"textDocument": {"uri": uri}, "range": {"start": place, "end": place}, "context": {"diagnostics": []}}
+        action = client.request("textDocument/codeAction", params)[0]
+        assert uri in json.dumps(action["edit"])
+        client.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
+        if profile is PULL:
+            assert told(1) == []
+            assert uri not in client.everything()
+        else:
+            client.until(lambda: told(None) == [[]], "its end")
+
+
 def test_a_new_file_outside_of_all_folders(tmp_path, project):
     """It is looked at before it is saved, alone, and afterwards."""
     folder = tmp_path / "elsewhere"

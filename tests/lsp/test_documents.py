@@ -5,8 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lsprotocol import types
 
+from troth.analysis.source.lines import decode
 from troth.lsp.protocol.positions import Positions, split, units
-from troth.lsp.sessions.documents import Document
+from troth.lsp.sessions.documents import Document, file_of
 
 TEXTS = st.text(alphabet="ab\n\r\x0c\u2028ü\U0001f600", max_size=30)
 
@@ -36,3 +37,20 @@ def test_a_change_is_what_it_says(data, text, encoding):
 def test_units(text, encoding, size):
     """Each encoding counts in its own way."""
     assert units(text, encoding) == size
+
+
+@pytest.mark.parametrize("coding", ["latin-1", "ascii", "cp1252", "utf-7", "big5", "u8", "klingon"])
+@pytest.mark.parametrize("text", ["x = 'plain'", "x = 'é'", "x = 'é€\U0001f600'"])
+def test_a_coding_that_lacks_a_letter(coding, text):
+    """What is looked at has every letter at its place: only the name of the coding may be another one."""
+    whole = f"# -*- coding: {coding} -*-\n{text}\n"
+    document = Document("file:///a.py", 1, split(whole), "utf-32")
+    looked_at = decode(document.data)
+    assert len(looked_at) == len(whole)
+    assert looked_at.partition("\n")[2] == f"{text}\n"
+
+
+@pytest.mark.parametrize("uri", ["untitled:a.py", "file://[no/a.py", "file:///a%00b.py", "", "a.py", "git:/a.py"])
+def test_what_has_no_file(uri):
+    """No address of a file, and none that could be one."""
+    assert file_of(uri) is None

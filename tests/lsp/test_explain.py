@@ -100,6 +100,19 @@ def test_lens(project):
         client.until(lambda: not client.request("textDocument/codeLens", {"textDocument": {"uri": uri}}), "no lens")
 
 
+def test_a_lens_counts_calls_and_not_lines(project):
+    """What is lost beside a call, or what a dropped task is made of, is not the call itself."""
+    text = (
+        "import asyncio\n\n\nasync def inner(x=1): ...\n\n\nasync def outer(x=1): ...\n\n\nasync def main():\n"
+        "    outer(await inner())\n    asyncio.create_task(inner())\n    x = inner()\n    return '😀', inner(), await outer()\n"
+    )
+    with Client(project, PULL) as client:
+        uri = client.open("app.py", text)
+        lenses = client.request("textDocument/codeLens", {"textDocument": {"uri": uri}})
+        titles = [client.request("codeLens/resolve", lens)["command"]["title"] for lens in lenses]
+        assert titles[:2] == ["async: 4 calls, 2 do not wait", "async: 2 calls, 1 does not wait"]
+
+
 def test_a_lens_is_asked_for_again_when_a_call_elsewhere_is_lost(project):
     """The client is asked to fetch its lenses: the text under them is the same."""
     (project / "other.py").write_text(

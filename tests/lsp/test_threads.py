@@ -1,43 +1,22 @@
-"""The programs that people brought to other checkers, in words of our own: each is seen, explained and repaired."""
+"""The programs that people brought to other checkers: each is seen, explained and repaired in the editor.
+
+They are those of the page that puts them to other tools, in `bench/beside/threads.py`.
+"""
 
 import pytest
+from bench.beside.threads import THREADS
 from tests.lsp.client import PULL, Client, edited
 
+NOT_A_CALL_THAT_IS_LOST = ("mypy #13589",)  # a future: its work goes on, whoever awaits it
+NO_REPAIR = ("pytest-mock #374",)  # whether to schedule a task, or another function, only its author can say
 HEAD = "import asyncio\n\n\nasync def fetch(url) -> int:\n    await asyncio.sleep(0)\n    return len(url)\n\n\n"
-CASES = [
-    pytest.param(
-        "async def main():\n    fetch('a')  # here\n", "await fetch('a')", id="ruff 9833: the value is dropped"
-    ),
-    pytest.param(
-        "async def main():\n    size = fetch('a')  # here\n    return 1\n",
-        "size = await fetch('a')",
-        id="mypy 2499: assigned and never awaited",
-    ),
-    pytest.param(
-        "async def main():\n    _ = fetch('a')  # here\n",
-        "_ = await fetch('a')",
-        id="pyright 3563: assigned to an underscore",
-    ),
-    pytest.param(
-        "async def main():\n    if fetch('a'):  # here\n        return 1\n",
-        "if await fetch('a'):",
-        id="ty 2791: tested for truth",
-    ),
-    pytest.param(
-        "async def main():\n    print(fetch('a'))  # here\n",
-        "print(await fetch('a'))",
-        id="pyrefly 639: passed on as a result",
-    ),
-    pytest.param(
-        "async def main():\n    return fetch('a') + 1  # here\n",
-        "return await fetch('a') + 1",
-        id="basedpyright 1547: used in an operation",
-    ),
-    pytest.param(
-        "async def main():\n    [fetch(u) for u in 'ab']  # here\n", None, id="pylint 8870: dropped by a comprehension"
-    ),
-    pytest.param("def main():\n    fetch('a')  # here\n", None, id="mypy 2499: in a plain function"),
-]
+
+
+def threads():
+    for name, text in THREADS.items():
+        short = name.partition("]")[0].removeprefix("[")
+        if short not in NOT_A_CALL_THAT_IS_LOST:
+            yield pytest.param(text, short not in NO_REPAIR, id=short)
 
 
 @pytest.fixture(scope="module")
@@ -50,26 +29,37 @@ def client(tmp_path_factory):
         yield client
 
 
-@pytest.mark.parametrize(("body", "repaired"), CASES)
-def test_seen_explained_and_repaired(client, body, repaired):
-    """The line has a diagnostic with its reason, hover says why, and an action repairs it or changes the color."""
-    text = HEAD + body
-    line = next(number for number, one in enumerate(text.split("\n")) if one.endswith("# here"))
+def items_on(client, line):
+    return [item for item in client.pull("app.py") if item["range"]["start"]["line"] == line]
+
+
+@pytest.mark.parametrize(("text", "has_repair"), list(threads()))
+def test_seen_explained_and_repaired(client, text, has_repair):
+    """The line has one diagnostic with its reason, hover says the same, and an action takes the loss away."""
+    line = next(number for number, row in enumerate(text.splitlines()) if row.endswith("# lost"))
     client.change("app.py", text)
-    (item,) = [one for one in client.pull("app.py") if one["range"]["start"]["line"] == line]
-    assert any("`fetch` is `async def`" in one["message"] for one in item["relatedInformation"])
-    start = item["range"]["start"]
-    hover = client.at("textDocument/hover", "app.py", line, start["character"])
-    assert "`fetch` is `async def`" in hover["contents"]["value"]
-    actions = client.actions("app.py", (line, start["character"]), diagnostics=[item])
-    if repaired is not None:
-        fixes = [one for one in actions if one["title"].endswith(f"({item['code']})") or "likely right" in one["title"]]
-        (document,) = fixes[0]["edit"]["documentChanges"]
-        after = edited(text, document["edits"])
-        assert repaired in after
-        client.change("app.py", after)
-        assert [one for one in client.pull("app.py") if one["range"]["start"]["line"] == line] == []
-    elif body.startswith("def"):
-        assert any(one["title"].startswith("Make `main` async") for one in actions)
+    (item,) = items_on(client, line)
+    place = item["range"]["start"]["character"]
+    hover = client.at("textDocument/hover", "app.py", line, place)["contents"]["value"]
+    reasons = [reason["message"] for reason in item.get("relatedInformation", ())]
+    assert "\n- because " in hover
+    assert all(reason in hover for reason in reasons)
+    assert reasons or "\nbecause " in item["message"]
+    actions = client.actions("app.py", (line, place), diagnostics=[item])
+    repairs = [one for one in actions if f"({item['code']})" in one["title"]]
+    assert bool(repairs) is has_repair
+    if repairs:
+        (document,) = repairs[0]["edit"]["documentChanges"]
+        client.change("app.py", edited(text, document["edits"]))
+        assert client.pull("app.py") == []
     else:
         assert any(one["title"].startswith("Allow") for one in actions)
+
+
+def test_in_a_plain_function(client):
+    """There no `await` can be written: the function changes its color, or runs the coroutine."""
+    client.change("app.py", HEAD + "def main():\n    fetch('a')\n")
+    (item,) = items_on(client, 9)
+    titles = [one["title"] for one in client.actions("app.py", (9, 4), diagnostics=[item])]
+    assert "Make `main` async …" in titles
+    assert "Run it here with `bridge.run` (TR101)" in titles

@@ -1,8 +1,10 @@
 """The ways to the server and back: a port of this machine, progress, and requests that are taken back."""
 
+import contextlib
 import json
 import os
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -30,6 +32,9 @@ class Wire:
         data = json.dumps({"jsonrpc": "2.0", **message}).encode()
         self._stream.write(b"Content-Length: %d\r\n\r\n" % len(data) + data)
         self._stream.flush()
+
+    def hang_up(self):
+        self._stream.close()
 
     def answer(self, number):
         while True:
@@ -83,6 +88,72 @@ def test_over_a_port_of_this_machine(project):
     finally:
         process.kill()
         process.wait()
+
+
+class RootPath(Client):
+    """A client of the oldest kind: it names its folder by a path."""
+
+    def request(self, method, params):
+        if method == "initialize":
+            params = {"processId": None, "rootPath": str(self.folder), "capabilities": params["capabilities"]}
+        return super().request(method, params)
+
+
+def test_a_folder_that_is_named_by_its_path(project):
+    """It is looked at like any other."""
+    with RootPath(project, PULL) as client:
+        assert list(client.everything()) == [client.uri("app.py")]
+
+
+@contextlib.contextmanager
+def greeted(project):
+    """A server behind a port, a client that has introduced itself to it, and the port."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "troth", "lsp", "--tcp", str(port)], cwd=project, stderr=subprocess.DEVNULL
+    )
+    try:
+        with connected(process, port) as connection:
+            wire = Wire(connection)
+            wire.send(id=1, method="initialize", params={"processId": None, "rootUri": None, "capabilities": {}})
+            assert wire.answer(1)["capabilities"]
+            yield process, connection, wire, port
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_one_client_alone(project):
+    """Nobody else is heard behind the port, so that nobody gets the answers that are meant for the first."""
+    with greeted(project) as (process, _, wire, port):
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port), timeout=DEADLINE)
+        wire.send(id=2, method="shutdown", params=None)
+        assert wire.answer(2) is None
+        wire.send(method="exit")
+        assert process.wait(DEADLINE) == 0
+
+
+@pytest.mark.parametrize(
+    ("last", "linger"),
+    [
+        pytest.param(b"", None, id="between two messages"),
+        pytest.param(b"Content-Length: 100\r\n\r\n{", None, id="in the middle of a message"),
+        pytest.param(b"Content-Le", None, id="in the middle of a header"),
+        pytest.param(b"x" * 200_000, None, id="in a header without an end"),
+        pytest.param(b"", struct.pack("ii", 1, 0), id="without a word to the network"),
+    ],
+)
+def test_a_client_of_a_port_that_dies(project, last, linger):
+    """The server ends by itself, and tells that nobody said goodbye."""
+    with greeted(project) as (process, connection, wire, _):
+        connection.sendall(last)
+        if linger is not None:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        wire.hang_up()
+        connection.close()
+        assert process.wait(DEADLINE) == 1
 
 
 def test_a_port_that_is_taken(project):

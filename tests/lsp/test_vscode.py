@@ -28,6 +28,11 @@ def test_settings_of_the_manifest_are_those_of_the_server():
     assert set(_KINDS) <= set(section)
 
 
+def test_its_license_is_that_of_troth():
+    """A package has the license in it."""
+    assert (FOLDER / "LICENSE").read_text() == (FOLDER.parents[1] / "LICENSE").read_text()
+
+
 @pytest.mark.parametrize(
     ("section", "problem"),
     [

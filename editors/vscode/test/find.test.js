@@ -50,8 +50,13 @@ test("the manifest names files that are there, and every setting of the server",
   const manifest = JSON.parse(fs.readFileSync(path.join(folder, "package.json"), "utf8"));
   assert.ok(fs.existsSync(path.join(folder, manifest.main)));
   assert.ok(fs.existsSync(path.join(folder, manifest.icon)));
+  for (const name of ["LICENSE", "README.md"]) assert.ok(fs.existsSync(path.join(folder, name)), name);
+  assert.match(manifest.version, /^\d+\.\d+\.\d+$/);
+  const trust = manifest.capabilities.untrustedWorkspaces;
+  assert.strictEqual(trust.supported, "limited");
   const settings = Object.keys(manifest.contributes.configuration.properties);
   for (const name of ["select", "ignore", "confidence", "python", "diagnostics", "lens", "inlay"]) {
     assert.ok(settings.includes(`troth.${name}`), name);
   }
+  for (const name of trust.restrictedConfigurations) assert.ok(settings.includes(name), name);
 });

@@ -1,20 +1,17 @@
 """Serve the language server protocol to one client, until it leaves."""
 
 import contextlib
-import errno
 import os
 import sys
 
-from troth.errors import MisuseError
 from troth.lsp.handlers.code_actions import serve_code_actions
 from troth.lsp.handlers.lifecycle import serve_folders, serve_lifecycle
 from troth.lsp.handlers.questions import serve_call_hierarchy, serve_questions
 from troth.lsp.handlers.texts import serve_notebooks, serve_texts
 from troth.lsp.server import TrothServer
+from troth.lsp.tcp import serve_port
 
 __all__ = ["serve"]
-
-_REFUSED = frozenset({errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES})
 
 
 def serve(*, port: int | None = None) -> bool:
@@ -27,15 +24,7 @@ def serve(*, port: int | None = None) -> bool:
             with contextlib.suppress(BrokenPipeError):
                 server.start_io(sys.stdin.buffer, stdout)
     else:
-        try:
-            server.start_tcp("127.0.0.1", port)
-        except OSError as problem:
-            if problem.errno not in _REFUSED:
-                raise
-            raise MisuseError(
-                f"Cannot listen on port {port} of this machine: {os.strerror(problem.errno)}.\n"
-                "Nothing was started.\nName another port."
-            ) from problem
+        serve_port(server, port)
     return server.has_left
 
 

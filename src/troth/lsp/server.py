@@ -16,9 +16,10 @@ from pygls.lsp.server import LanguageServer
 
 from troth import __version__
 from troth.lsp.protocol.client import Client
+from troth.lsp.protocol.messages import TrothProtocol
 from troth.lsp.protocol.settings import EditorSettings
 from troth.lsp.sessions.checker import Look
-from troth.lsp.sessions.documents import Documents, file_of
+from troth.lsp.sessions.documents import Documents
 from troth.lsp.sessions.places import Places
 from troth.lsp.sessions.progress import FirstCheck
 from troth.lsp.sessions.publisher import Publisher
@@ -58,6 +59,7 @@ class TrothServer(LanguageServer):
                 ],
                 save=True,
             ),
+            protocol_cls=TrothProtocol,
             max_workers=2,
         )
         self.client = Client()
@@ -106,7 +108,7 @@ class TrothServer(LanguageServer):
     def place(self, uri: str) -> tuple[FolderSession, Path, int | None] | None:
         """The session, the file and the cell that a URI is about."""
         notebook = self.documents.notebook_of(uri)
-        path = file_of(uri) if notebook is None else notebook.path
+        path = self.documents.file_of(uri) if notebook is None else notebook.path
         if path is None or self.documents.is_outdated(uri):
             return None
         session = self.workspace_of_folders.session_of(path)
@@ -158,20 +160,20 @@ class TrothServer(LanguageServer):
 def _timed(name: str, handler: Callable[[Any], Awaitable[T]]) -> Callable[[Any], Awaitable[T]]:
     @wraps(handler)
     async def answer(params: Any) -> T:
-        began, outcome = time.perf_counter(), "answered"
+        began, outcome = time.perf_counter(), "was answered"
         try:
             return await handler(params)
         except asyncio.CancelledError:
-            outcome = "taken back"
+            outcome = "was taken back"
             raise
         except JsonRpcException as refusal:
-            outcome = f"refused ({refusal.message})"
+            outcome = f"was refused ({refusal.message})"
             raise
         except Exception:
             outcome = "failed"
             _log.exception("%s failed; the editor hears of it", name)
             raise
         finally:
-            _log.info("%s was %s after %.1f ms", name, outcome, (time.perf_counter() - began) * 1000)
+            _log.info("%s %s after %.1f ms", name, outcome, (time.perf_counter() - began) * 1000)
 
     return answer

@@ -34,6 +34,14 @@ def test_a_text_that_is_not_on_the_disk_is_looked_at_anew(prepared):
         pytest.param("x = (\n" + LOST, [("TR001", 1), ("TR101", 6)], id="above: it moves with its line"),
         pytest.param(LOST + "x = (\n", [("TR001", 6), ("TR101", 5)], id="below: it stays"),
         pytest.param(LOST.replace("f()\n", "f(\n"), [("TR001", 5)], id="in the broken part nothing is said"),
+        pytest.param(
+            "import os\n\n" + LOST + "x = (\n",
+            [("TR001", 8), ("TR101", 7)],
+            id="between two parts it moves with its line",
+        ),
+        pytest.param(
+            "import os\n" + LOST.replace("f()\n", "f(1)\n") + "x = (\n", [("TR001", 7)], id="one of three broken parts"
+        ),
     ],
 )
 def test_a_broken_file_keeps_its_findings(prepared, broken, found):

@@ -1,42 +1,52 @@
-"""Keep the findings of a file that cannot be parsed for the moment, outside of the part that was typed in.
+"""Keep the findings of a file that cannot be parsed for the moment, outside of the parts that were typed in.
 
-They were found in its last whole text. What stands before the first and after the last line that differs is the same
-text at another place; what lies between is the broken part, and nothing is said of it.
+They were found in its last whole text. Lines that are the same in both texts are the same text at another place; what
+lies between them is broken, and nothing is said of it. More than one place may differ: somebody who has left a bracket
+open goes on with an import at the top.
 """
 
 from collections.abc import Iterable, Mapping
 from io import StringIO
+from itertools import accumulate
 from typing import NamedTuple
 
+from troth.analysis.edits.same_lines import same_lines
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.source.lines import decode
 
 __all__ = ["outside_of_broken"]
 
 
-class _Move(NamedTuple):
-    """Where the lines and characters of the last whole text are now: as before, further on, or in the broken part."""
+class _Block(NamedTuple):
+    """Lines that both texts have: where they stand in the last whole text, and how far they have moved."""
 
-    first: int  # the broken part in the last whole text: its first line, and the first line after it
+    first: int  # the first line, counted from 1, and the first line after it
     after: int
-    lines: int  # by how many lines what follows has moved
+    lines: int
     start: int  # the same in characters
     end: int
     characters: int
 
-    def line(self, first: int, last: int | None = None) -> int | None:
-        """By how much the lines have moved; None where one is in the broken part."""
-        if (last or first) < self.first:
-            return 0
-        return self.lines if first >= self.after else None
+
+class _Move:
+    """Where the lines and characters of the last whole text are now; those in broken parts are nowhere."""
+
+    def __init__(self, blocks: list[_Block]) -> None:
+        self._blocks = blocks
+
+    def line(self, first: int, last: int) -> int | None:
+        """By how much these lines have moved; None where a line in them was typed in."""
+        for block in self._blocks:
+            if block.first <= first and last < block.after:
+                return block.lines
+        return None
 
     def edit(self, edit: Edit) -> Edit | None:
         """The same edit in the text of now."""
-        if edit.end <= self.start:
-            return edit
-        if edit.start < self.end:
-            return None
-        return edit._replace(start=edit.start + self.characters, end=edit.end + self.characters)
+        for block in self._blocks:
+            if block.start <= edit.start and edit.end <= block.end:
+                return edit._replace(start=edit.start + block.characters, end=edit.end + block.characters)
+        return None
 
 
 def outside_of_broken(findings: Iterable[Finding], broken: Mapping[str, tuple[bytes, bytes | None]]) -> list[Finding]:
@@ -51,14 +61,12 @@ def outside_of_broken(findings: Iterable[Finding], broken: Mapping[str, tuple[by
 
 def _moved(whole: str, now: str) -> _Move:
     before, after = (list(StringIO(text, newline="")) for text in (whole, now))  # as Python ends lines
-    shorter = min(len(before), len(after))
-    head = next((number for number in range(shorter) if before[number] != after[number]), shorter)
-    tail = next(
-        (number for number in range(shorter - head) if before[-1 - number] != after[-1 - number]), shorter - head
-    )
-    start = sum(map(len, before[:head]))
-    end = len(whole) - sum(map(len, before[len(before) - tail :]))
-    return _Move(head + 1, len(before) - tail + 1, len(after) - len(before), start, end, len(now) - len(whole))
+    starts = [list(accumulate(map(len, text_lines), initial=0)) for text_lines in (before, after)]
+    blocks = []
+    for old, new, count in same_lines(before, after):
+        start, end = starts[0][old], starts[0][old + count]
+        blocks.append(_Block(old + 1, old + count + 1, new - old, start, end, starts[1][new] - start))
+    return _Move(blocks)
 
 
 def _placed(finding: Finding, moves: Mapping[str, _Move], broken: Mapping[str, object]) -> Finding | None:
@@ -79,7 +87,7 @@ def _placed(finding: Finding, moves: Mapping[str, _Move], broken: Mapping[str, o
 def _reason(reason: Reason, moves: Mapping[str, _Move]) -> Reason:
     if reason.path not in moves or reason.path is None or reason.line is None:
         return reason
-    by = moves[reason.path].line(reason.line)
+    by = moves[reason.path].line(reason.line, reason.line)
     return Reason(reason.text) if by is None else reason._replace(line=reason.line + by)
 
 

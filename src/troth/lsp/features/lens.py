@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 from lsprotocol import types
 
@@ -36,12 +36,13 @@ def title_of(places: Places, path: str, line: int) -> tuple[str, list[types.Loca
     if function is None or not function.is_async:
         return "", []
     calls = list(callers_of(places.look.program, function))
+    paths = {call.caller.module.path for call in calls if places.has_places(call.caller.module.path)}
     lost = {
-        (finding.span.path, finding.span.line)
+        (finding.span.path, _place(places.positions(finding.span.path).range_of(finding.span)))
         for finding in places.look.report.findings
-        if finding.code.startswith(_LOST)
+        if finding.code.startswith(_LOST) and finding.span.path in paths
     }
-    idle = sum((call.caller.module.path, call.at[0]) in lost for call in calls)
+    idle = sum((location.path, _place(location.range)) in lost for location in _located(places, calls))
     kind = _KINDS.get(color_of_function(places.look.program, function).gives, "async")
     return _words(kind, len(calls), idle), _locations(places, calls)
 
@@ -54,13 +55,25 @@ def _words(kind: str, calls: int, idle: int) -> str:
     return f"{kind}: {callers}, {waits}"
 
 
-def _locations(places: Places, calls: Sequence[Any]) -> list[types.Location]:
-    locations = []
+class _Located(NamedTuple):
+    """A call, where it stands."""
+
+    path: str
+    range: types.Range
+
+
+def _located(places: Places, calls: Sequence[Any]) -> Iterator[_Located]:
     for call in calls:
         path = call.caller.module.path
-        if not places.has_places(path):
-            continue
-        positions = places.positions(path)
-        place = types.Range(positions.at(*call.at[:2]), positions.at(*call.at[2:4]))
-        locations.append(types.Location(places.uri(path), place))
-    return locations
+        if places.has_places(path):
+            line, column, end_line, end_column = call.at
+            positions = places.positions(path)
+            yield _Located(path, types.Range(positions.at(line, column), positions.at(end_line, end_column)))
+
+
+def _locations(places: Places, calls: Sequence[Any]) -> list[types.Location]:
+    return [types.Location(places.uri(located.path), located.range) for located in _located(places, calls)]
+
+
+def _place(place: types.Range) -> tuple[int, int, int, int]:
+    return place.start.line, place.start.character, place.end.line, place.end.character

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
@@ -19,6 +19,8 @@ if TYPE_CHECKING:  # late: they bring the program with them, and it is not neede
 __all__ = ["serve_code_actions"]
 
 _APPLY = "troth.apply"
+_READY = "edits"  # the job of a client that takes commands alone: the edits of the offer itself
+_SHOWN = (_READY, "fix all")  # the title says all of it; what changes the color of a function is shown first
 
 
 def serve_code_actions(server: TrothServer) -> None:
@@ -45,7 +47,8 @@ def serve_code_actions(server: TrothServer) -> None:
             for diagnostic in params.context.diagnostics
             if diagnostic.source == "troth"
         }
-        return [_action(server, uri, offer, pieces, shown) for offer, pieces in offered]
+        actions = [_action(server, uri, offer, pieces, shown) for offer, pieces in offered]
+        return [action for action in actions if action is not None]
 
     @feature(types.CODE_ACTION_RESOLVE)
     async def on_resolve(action: types.CodeAction) -> types.CodeAction:
@@ -69,8 +72,14 @@ def _action(
     offer: Offer,
     pieces: list[GroupedEdit],
     shown: Mapping[tuple[object, int], types.Diagnostic],
-) -> types.CodeAction:
+) -> types.CodeAction | types.Command | None:
+    """An offer as this client can take it; None where it can neither show nor make the change."""
     client = server.client
+    data = {"job": dict(offer.job or {}), "uri": uri, "version": server.version_of(uri), "title": offer.title}
+    if not client.has_literals:
+        if offer.job is None:
+            data["job"] = {"do": _READY, "edits": [[piece.uri, piece.edit] for piece in pieces]}
+        return types.Command(offer.label, _APPLY, arguments=[data]) if client.applies_edits else None
     action = types.CodeAction(offer.label, kind=offer.kind)
     if offer.finding is not None and (match := shown.get((offer.finding.code, offer.finding.span.line - 1))):
         action.diagnostics = [match]
@@ -79,13 +88,14 @@ def _action(
     if offer.job is None:
         action.edit = workspace_edit(pieces, client, server.version_of)
         return action
-    data = {"job": dict(offer.job), "uri": uri, "version": server.version_of(uri), "title": offer.title}
-    # What changes the color of a function is shown before it is done: by the client, or by a question.
-    keeps_colors = offer.job["do"] == "fix all"
+    # The rest is shown before it is done: by the client, or by a question.
+    keeps_colors = offer.job["do"] in _SHOWN
     if client.resolves_edits and (keeps_colors or client.has_annotations):
         action.data = data
-    else:
+    elif client.applies_edits:
         action.command = types.Command(offer.label, _APPLY, arguments=[data])
+    else:
+        return None
     return action
 
 
@@ -98,6 +108,8 @@ async def _carried_out(server: TrothServer, data: Mapping[str, Any]) -> Outcome:
     if place is None:
         return Outcome(problem="The file is not in a folder that is open.")
     session, job = place[0], data["job"]
+    if job["do"] == _READY:
+        return Outcome(tuple(_ready(job["edits"])))
 
     def work(places: Places, _path: str, _cell: int | None) -> Outcome:
         from troth.lsp.features.jobs import carry_out  # late: it brings all of recolor with it
@@ -107,6 +119,14 @@ async def _carried_out(server: TrothServer, data: Mapping[str, Any]) -> Outcome:
     return await server.answer_about(uri, work, Outcome(), settled=True)
 
 
+def _ready(edits: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[GroupedEdit]:
+    """Edits that were sent to the client with an offer, as it sends them back."""
+    for uri, edit in edits:
+        place = edit["range"]
+        ends = [types.Position(place[end]["line"], place[end]["character"]) for end in ("start", "end")]
+        yield GroupedEdit(uri, types.TextEdit(types.Range(*ends), edit["newText"]))
+
+
 async def _apply(server: TrothServer, data: Mapping[str, Any]) -> None:
     """Carry out a job for a client that cannot show it before: say what it comes to, and ask."""
     outcome = await _carried_out(server, data)
@@ -114,7 +134,7 @@ async def _apply(server: TrothServer, data: Mapping[str, Any]) -> None:
         server.window_show_message(types.ShowMessageParams(types.MessageType.Warning, outcome.problem))
         return
     before = server.documents_as_they_are()
-    if data["job"]["do"] != "fix all":
+    if data["job"]["do"] not in _SHOWN:
         question = types.ShowMessageRequestParams(
             types.MessageType.Info,
             f"{data['title']}? {outcome.summary}",

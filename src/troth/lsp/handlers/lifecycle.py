@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
+from pygls.uris import from_fs_path
 
 from troth import __version__
 from troth.lsp.handlers.pulled_diagnostics import serve_pulls
@@ -37,8 +38,9 @@ def serve_lifecycle(server: TrothServer) -> None:
         server.documents.encoding = str(getattr(encoding, "value", encoding))
         server.settings, problems = parse(_section(params.initialization_options))
         folders = [folder.uri for folder in params.workspace_folders or ()]
-        if not folders and params.root_uri:
-            folders = [params.root_uri]
+        root = params.root_uri or (from_fs_path(params.root_path) if params.root_path else None)
+        if not folders and root:
+            folders = [root]
         name = params.client_info.name if params.client_info else "a client without a name"
         _log.info("troth %s for %s; folders: %s; %s", __version__, name, folders, server.client)
         for problem in problems:

@@ -16,6 +16,7 @@ def serve_texts(server: TrothServer) -> None:
 
     @feature(types.TEXT_DOCUMENT_DID_OPEN)
     def did_open(params: types.DidOpenTextDocumentParams) -> None:
+        server.documents.folder = server.workspace_of_folders.folder
         document = server.documents.open(params.text_document)
         server.workspace_of_folders.opened(document.path)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import tokenize
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from lsprotocol import types
 from pygls.uris import to_fs_path
@@ -17,13 +18,30 @@ from troth.lsp.protocol.positions import Positions, characters, split
 
 __all__ = ["Document", "Documents", "OpenNotebook", "file_of"]
 
+_CODING = re.compile(r"^(?P<before>[ \t\f]*#.*?coding[:=][ \t]*)(?P<coding>[-\w.]+)", re.MULTILINE | re.ASCII)
+
 
 def file_of(uri: str) -> Path | None:
     """The file that a URI names, without links on the way; None for a text that has no file."""
-    if urlsplit(uri).scheme != "file":
+    try:
+        if urlsplit(uri).scheme != "file":
+            return None
+        path = to_fs_path(uri)
+        return None if path is None else Path(path).resolve()
+    except (ValueError, OSError, RuntimeError):  # no URI, a null byte in it, a link to itself
         return None
-    path = to_fs_path(uri)
-    return None if path is None else Path(path).resolve()
+
+
+def file_of_untitled(uri: str, folder: Path) -> Path | None:
+    """The file in a folder that a text without a file would be, so that it is looked at as a part of the project."""
+    parts = urlsplit(uri)
+    if parts.scheme != "untitled":
+        return None
+    name = unquote(parts.path)
+    path = folder / (name if name.endswith(".py") else f"{name}.py")
+    while path.exists():
+        path = path.with_stem(f"{path.stem}_")
+    return path
 
 
 @dataclass(eq=False)
@@ -107,14 +125,23 @@ class Documents:
 
     def __init__(self, encoding: str = "utf-16") -> None:
         self.encoding = encoding
+        self.folder: Path | None = None  # where a text is looked at that was never saved
         self.texts: dict[str, Document] = {}
         self.notebooks: dict[str, OpenNotebook] = {}
 
     def open(self, item: types.TextDocumentItem) -> Document:
         """A text is opened."""
-        document = Document(item.uri, item.version, split(item.text), self.encoding, file_of(item.uri))
+        path = file_of(item.uri)
+        if path is None and self.folder is not None and item.language_id == "python":
+            path = file_of_untitled(item.uri, self.folder)
+        document = Document(item.uri, item.version, split(item.text), self.encoding, path)
         self.texts[item.uri] = document
         return document
+
+    def file_of(self, uri: str) -> Path | None:
+        """The file that a text is, or would be if it were saved."""
+        document = self.texts.get(uri)
+        return file_of(uri) if document is None else document.path
 
     def open_notebook(self, notebook: types.NotebookDocument, cells: Sequence[types.TextDocumentItem]) -> None:
         """A notebook is opened."""
@@ -211,12 +238,18 @@ class Documents:
 
 
 def _encoded(text: str) -> bytes:
-    """The bytes of a text, in the coding that its first lines name."""
+    """The bytes of a text, in the coding that its first lines name.
+
+    A text with letters that this coding does not have cannot be saved as it is. It is looked at all the same, as UTF-8:
+    the name of the coding is written over with one of the same length, so that every letter stays at its place.
+    """
     if "coding" in text[:400]:
         head = text[:400].encode("utf-8", "replace")
         try:
             encoding, _ = tokenize.detect_encoding(io.BytesIO(head).readline)
             return text.encode(encoding)
+        except UnicodeEncodeError:
+            text = _CODING.sub(lambda match: match["before"] + "U8".ljust(len(match["coding"])), text, count=1)
         except (SyntaxError, LookupError, ValueError):
             pass
     return text.encode("utf-8", "replace")

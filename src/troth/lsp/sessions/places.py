@@ -13,6 +13,7 @@ from troth.analysis.findings import Edit, Span
 from troth.analysis.source.lines import decode
 from troth.analysis.source.notebook import code_cells
 from troth.lsp.protocol.positions import Positions, split
+from troth.lsp.protocol.workspace_edit import Group, GroupedEdit
 from troth.lsp.sessions.checker import Look
 
 __all__ = ["Addresses", "Places"]
@@ -118,6 +119,12 @@ class Places:
                 (uri, types.TextEdit(positions.range(edit.start, edit.end), edit.text)) for edit in file_edits
             ]
         return text_edits
+
+    def in_groups(self, groups: Mapping[Group | None, Sequence[Edit]]) -> tuple[GroupedEdit, ...]:
+        """Edits of files as the client has to make them, each in its group."""
+        return tuple(
+            GroupedEdit(uri, edit, group) for group, edits in groups.items() for uri, edit in self.edits(list(edits))
+        )
 
     def _edits_of_cells(self, path: str, edits: list[Edit], cells: list[str]) -> list[tuple[str, types.TextEdit]]:
         """The edits of an open notebook's JSON as edits of its cells: the part of a cell that comes out otherwise."""

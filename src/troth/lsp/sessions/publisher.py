@@ -11,7 +11,6 @@ from lsprotocol import types
 
 from troth.lsp.sessions.board import Board, DiagnosticsNotice
 from troth.lsp.sessions.checker import Look
-from troth.lsp.sessions.documents import file_of
 from troth.lsp.sessions.session import FolderSession, UnavailableError
 
 if TYPE_CHECKING:
@@ -119,7 +118,7 @@ class Publisher:
         For a text that was edited the first answer does; for another one, what the edits mean for it is waited for.
         """
         answer = await session.current()
-        path = file_of(uri)
+        path = self._server.documents.file_of(uri)
         name = answer.look.inner(path) if path is not None else None
         if not answer.look.is_settled and (name is None or name not in session.owed):
             await session.current(settled=True)

@@ -42,6 +42,11 @@ class ClientWorkspace:
         """All of them."""
         return [*self._folders.values(), *self._loose.values()]
 
+    @property
+    def folder(self) -> Path | None:
+        """The folder that was opened first."""
+        return next((session.folder for session in self._folders.values()), None)
+
     def add(self, uri: str) -> None:
         """A folder is opened."""
         shown = to_fs_path(uri)

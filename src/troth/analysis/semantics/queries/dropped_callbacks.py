@@ -100,6 +100,8 @@ def dropped_callbacks(program: Program, function: Function) -> dict[str, Dropped
 
 def awaited_listeners(program: Program, function: Function) -> dict[str, AwaitedParameter]:
     """The parameters that a method keeps for its class, which awaits what each of them gives and does nothing else."""
+    if function.owner is None or not _handled_in(function, is_awaited=True):
+        return {}
     answers: MutableMapping[Function, dict[str, AwaitedParameter]] = program.answers_to("awaited listeners")
     answer = answers.get(function)
     if answer is None:
@@ -111,7 +113,34 @@ def awaited_listeners(program: Program, function: Function) -> dict[str, Awaited
     return answer
 
 
+class _Handling(NamedTuple):
+    """What a function does with a parameter: calls it in vain at a place, or keeps it as, or in, an attribute."""
+
+    name: str
+    dropped: At | None
+    attribute: str
+    is_collection: bool
+
+
 def _find(program: Program, function: Function, *, is_awaited: bool = False) -> Iterator[DroppedCallback]:
+    for name, dropped, attribute, is_collection in _handled_in(function, is_awaited=is_awaited):
+        if dropped is not None:
+            yield DroppedCallback(function, name, function.module.path, dropped, is_kept=False)
+        elif function.owner is not None:
+            at = _used_by_class(program, function.owner, attribute, is_collection=is_collection, is_awaited=is_awaited)
+            if at is not None:
+                yield DroppedCallback(function, name, function.module.path, at, is_kept=True)
+
+
+def _handled_in(function: Function, *, is_awaited: bool) -> tuple[_Handling, ...]:
+    return function.module.recalled(
+        ("awaited listeners" if is_awaited else "dropped callbacks", function.index),
+        lambda: tuple(_handlings(function, is_awaited=is_awaited)),
+    )
+
+
+def _handlings(function: Function, *, is_awaited: bool) -> Iterator[_Handling]:
+    """What the function does with those parameters of which nothing else is done; its file alone tells."""
     if function.facts.decorators or asks_for_color(function):
         return
     bodies = [function.body(), *_inside(function)]
@@ -125,12 +154,10 @@ def _find(program: Program, function: Function, *, is_awaited: bool = False) -> 
         if uses.is_open or bool(uses.kept) == bool(uses.dropped):
             continue
         if uses.dropped:
-            yield DroppedCallback(function, name, function.module.path, uses.dropped[0], is_kept=False)
-        elif function.owner is not None and len(uses.kept) == 1:
+            yield _Handling(name, uses.dropped[0], "", is_collection=False)
+        elif len(uses.kept) == 1:
             ((attribute, is_collection),) = uses.kept.items()
-            at = _used_by_class(program, function.owner, attribute, is_collection=is_collection, is_awaited=is_awaited)
-            if at is not None:
-                yield DroppedCallback(function, name, function.module.path, at, is_kept=True)
+            yield _Handling(name, None, attribute, is_collection)
 
 
 def _inside(function: Function) -> Iterator[tuple[Node, ...]]:
@@ -148,6 +175,14 @@ def _used_by_class(program: Program, cls: Class, attribute: str, *, is_collectio
         return None
     if any(path != cls.module.path for path in program.index.files_mentioning({attribute})):
         return None
+    kind = f"{'awaited' if is_awaited else 'dropped'} in {'the items of ' if is_collection else ''}{attribute}"
+    return cls.module.recalled(
+        (kind, cls.index),
+        lambda: _used_in_file(cls, attribute, is_collection=is_collection, is_awaited=is_awaited),
+    )
+
+
+def _used_in_file(cls: Class, attribute: str, *, is_collection: bool, is_awaited: bool) -> At | None:
     methods = {index for indexes in cls.methods.values() for index in indexes}
     dropped: list[At] = []
     for index in range(len(cls.module.facts.functions)):
