@@ -105,7 +105,7 @@ class Portal:
         answer = catch_interrupts(engine.loop, handoff.cancel, blocks_loop=explanation.blocks_loop)
         try:
             return handoff.outcome(partial(_Waiting, engine, coroutine, deadlock_after, explanation.blocks_loop))
-        except asyncio.CancelledError:
+        except asyncio.CancelledError as error:
             if is_exiting() and threading.current_thread().daemon:
                 # The program ends, and a thread that nobody waits for ends with it: this is how one does so in silence.
                 raise SystemExit from None
@@ -113,6 +113,8 @@ class Portal:
                 raise LoopGoneError(
                     f"the portal was closed before `{name_of(work)}` ended; it was cancelled."
                 ) from None
+            if home is not None:
+                raise home.explain_cancellation(error) from error.__cause__
             raise
         finally:
             if let_go is not None:
