@@ -31,7 +31,8 @@ class AnyioHome:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
-        self._scope: object = getattr(_thread_locals(), "current_cancel_scope", None)
+        thread_locals = getattr(sys.modules.get("anyio._core._eventloop"), "threadlocals", None)
+        self._scope: object = getattr(thread_locals, "current_cancel_scope", None)
         self._awaited = _future_of_anyio_sender(sys._getframe())
 
     def adopt(self, task: asyncio.Task[None]) -> None:
@@ -101,13 +102,14 @@ class _Watcher:
 
 def loop_of_anyio_worker() -> asyncio.AbstractEventLoop | None:
     """Find the asyncio loop, running or not, whose worker thread of anyio this is."""
-    token = getattr(_thread_locals(), "current_token", None)
+    anyio = sys.modules.get("anyio._core._eventloop")
+    if anyio is None:
+        return None
+    token = getattr(getattr(anyio, "threadlocals", None), "current_token", None)
+    if token is None:
+        return None
     loop = getattr(token, "native_token", token)  # before anyio 4.11 the token was the loop itself
     return loop if isinstance(loop, asyncio.AbstractEventLoop) else None  # trio has none where a coroutine can go
-
-
-def _thread_locals() -> object:
-    return getattr(sys.modules.get("anyio._core._eventloop"), "threadlocals", None)
 
 
 def _future_of_anyio_sender(frame: FrameType | None) -> "asyncio.Future[object] | None":
