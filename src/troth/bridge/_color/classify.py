@@ -71,28 +71,34 @@ def _classify(target: object, depth: int) -> Verdict:
     if mocks is not None and issubclass(type(target), mocks.NonCallableMock):
         # First: a mock with a spec says it is an instance of whatever its spec is.
         return _classify_mock(target, mocks, depth)
-    if isinstance(target, partial | partialmethod):
-        has_own_call = _found_on(type(target), "__call__") not in (None, vars(partial)["__call__"])
-        return _classify_call_method(type(target), depth) if has_own_call else _classify(target.func, depth + 1)
-    if isinstance(target, singledispatchmethod):
-        return _classify(target.dispatcher, depth + 1)
-    if isinstance(target, staticmethod | classmethod | MethodType):
-        return _classify(target.__func__, depth + 1)
+    inside = _inside(target)
+    if inside is not None:
+        return _classify(inside, depth + 1)
     if not callable(target):
         return _not_callable(target)
     if isinstance(target, _CACHED):
         inner = _classify(target.__wrapped__, depth + 1)
         return Verdict(inner.color, f"it is a cache of a function, and {inner.because}", inner.advice)
-    inside = _inside_of_method(target)
-    if inside is not None:
-        return _classify(inside, depth + 1)
     if isinstance(target, FunctionType):
         return _classify_dispatching(target, depth) or _classify_function(target)
     if isinstance(target, type):
         return _classify_class(target)
-    if inspect.iscoroutinefunction(target) or _is_marked(target):
+    if not isinstance(target, partial) and (inspect.iscoroutinefunction(target) or _is_marked(target)):
         return Verdict(Color.ASYNC, "it is marked as a coroutine function")
     return _classify_call_method(type(target), depth)
+
+
+def _inside(target: object) -> object:
+    """Give what `target` hands every call on to; None where it does something itself."""
+    if isinstance(target, partialmethod):
+        return target.func
+    if isinstance(target, partial):
+        return target.func if _found_on(type(target), "__call__") is vars(partial)["__call__"] else None
+    if isinstance(target, singledispatchmethod):
+        return target.dispatcher
+    if isinstance(target, staticmethod | classmethod | MethodType):
+        return target.__func__
+    return _inside_of_method(target)
 
 
 def _inside_of_method(target: object) -> object:
@@ -169,13 +175,7 @@ def _classify_mock(mock: object, mocks: ModuleType, depth: int) -> Verdict:
     state = vars(mock)
     spec = state.get("_spec_class")
     if spec is not None:
-        made = state.get("_mock_return_value")
-        if isinstance(made, mocks.NonCallableMock) and vars(made).get("_spec_class") is spec:
-            return Verdict(Color.SYNC, f"it is a mock of the class `{spec.__qualname__}`")
-        if spec is FunctionType or not isinstance(spec, type):
-            return Verdict(Color.SYNC, "it is a mock of a plain `def`")
-        verdict = _classify_call_method(spec, depth + 1)
-        return Verdict(verdict.color, f"it is a mock of `{spec.__qualname__}`: {verdict.because}", verdict.advice)
+        return _classify_mock_of(spec, state.get("_mock_return_value"), mocks, depth)
     parent, name = state.get("_mock_new_parent"), state.get("_mock_new_name")
     parent_spec = vars(parent).get("_spec_class") if isinstance(parent, mocks.NonCallableMock) else None
     if isinstance(parent_spec, type) and isinstance(name, str):
@@ -201,6 +201,16 @@ def _classify_mock(mock: object, mocks: ModuleType, depth: int) -> Verdict:
         "it is a mock without a `spec`, and answers to both colors",
         "give it the color of what it stands for: `Mock(spec=function)`, `create_autospec(function)` or `AsyncMock()`",
     )
+
+
+def _classify_mock_of(spec: object, made: object, mocks: ModuleType, depth: int) -> Verdict:
+    """A mock has the color of its spec: of a function, of what an object answers to a call, or of a class."""
+    if not isinstance(spec, type) or spec is FunctionType:
+        return Verdict(Color.SYNC, "it is a mock of a plain `def`")
+    if isinstance(made, mocks.NonCallableMock) and vars(made).get("_spec_class") is spec:
+        return Verdict(Color.SYNC, f"it is a mock of the class `{spec.__qualname__}`")
+    verdict = _classify_call_method(spec, depth + 1)
+    return Verdict(verdict.color, f"it is a mock of `{spec.__qualname__}`: {verdict.because}", verdict.advice)
 
 
 def _not_callable(target: object) -> Verdict:

@@ -32,18 +32,18 @@ def note_other_loop(error: BaseException) -> None:
         if not isinstance(part, (RuntimeError, ValueError)) or _NOTE in getattr(part, "__notes__", ()):
             continue
         # No `__str__` of a stranger is run.
-        said = " ".join(argument for argument in part.args if isinstance(argument, str))
-        if any(words in said for words in _WORDS):
+        message = " ".join(argument for argument in part.args if isinstance(argument, str))
+        if any(words in message for words in _WORDS):
             part.add_note(_NOTE)
 
 
 def _parts(error: BaseException) -> Iterator[BaseException]:
-    waiting, seen = [error], set[int]()
-    while waiting and len(seen) < _MOST:
+    waiting, visited = [error], set[int]()
+    while waiting and len(visited) < _MOST:
         part = waiting.pop()
-        if id(part) in seen:
+        if id(part) in visited:
             continue
-        seen.add(id(part))
+        visited.add(id(part))
         yield part
         shown = part.__cause__ if part.__suppress_context__ else part.__context__
         if shown is not None:
