@@ -1,6 +1,8 @@
 """The cancellation of an anyio scope ends in that scope, whatever way `bridge.run` inside of it has taken."""
 
 import asyncio
+import contextlib
+import threading
 
 import anyio
 import anyio.to_thread
@@ -18,6 +20,9 @@ class Inner:
 
     async def wait(self):
         self.began.set()
+        await self.sleep()
+
+    async def sleep(self):
         try:
             await anyio.sleep_forever()
         finally:
@@ -30,6 +35,57 @@ async def by_call(inner):
 
 async def by_worker(inner):
     await anyio.to_thread.run_sync(lambda: bridge.run(inner.wait()))
+
+
+async def by_worker_through_a_portal(inner):
+    with bridge.Portal() as portal:
+        await anyio.to_thread.run_sync(lambda: portal.run(inner.wait()))
+
+
+async def by_worker_that_iterates(inner):
+    async def source():
+        await inner.wait()
+        yield 1
+
+    await anyio.to_thread.run_sync(lambda: list(bridge.iterate(source())))
+
+
+async def by_worker_that_enters(inner):
+    @contextlib.asynccontextmanager
+    async def manager():
+        await inner.wait()
+        yield
+
+    def enter():
+        with bridge.enter(manager()):
+            raise AssertionError
+
+    await anyio.to_thread.run_sync(enter)
+
+
+async def by_worker_late(inner):
+    """The scope is cancelled while the thread is at work, and the coroutine begins afterwards."""
+    is_cancelled = threading.Event()
+
+    def work():
+        bridge.run(_begin(inner))
+        assert is_cancelled.wait(60)
+        bridge.run(inner.sleep())
+
+    async with anyio.create_task_group() as group:
+
+        async def tell():
+            try:
+                await anyio.sleep_forever()
+            finally:
+                is_cancelled.set()
+
+        group.start_soon(tell)
+        await anyio.to_thread.run_sync(work)
+
+
+async def _begin(inner):
+    inner.began.set()
 
 
 async def by_greenback(inner):
@@ -54,7 +110,18 @@ async def by_call_in_a_group(inner):
         await by_call(inner)
 
 
-WAYS = [by_call, by_worker, by_greenback, by_call_with_a_limit, by_greenback_with_a_limit, by_call_in_a_group]
+WAYS = [
+    by_call,
+    by_worker,
+    by_worker_through_a_portal,
+    by_worker_that_iterates,
+    by_worker_that_enters,
+    by_worker_late,
+    by_greenback,
+    by_call_with_a_limit,
+    by_greenback_with_a_limit,
+    by_call_in_a_group,
+]
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
@@ -78,3 +145,74 @@ def test_a_cancelled_scope_ends_where_it_was_opened(way):
         return scope.cancelled_caught, inner.ended
 
     assert anyio.run(main) == (True, True)
+
+
+class Resource:
+    """What a sync function uses for a while, and cleans up."""
+
+    def __init__(self):
+        self.began = asyncio.Event()
+        self.ended = asyncio.Event()
+        self.steps = []
+
+    async def use(self):
+        self.began.set()
+        await asyncio.sleep(3600)
+
+    async def clean_up(self):
+        await asyncio.sleep(0)
+        self.steps.append("cleaned")
+
+    async def clean_up_slowly(self):
+        self.steps.append("begun")
+        self.began.set()
+        await asyncio.sleep(3600)
+
+    def work(self, clean_up):
+        loop = bridge.run(_loop)
+        try:
+            bridge.run(self.use())
+        finally:
+            try:
+                bridge.run(clean_up())
+            finally:
+                loop.call_soon_threadsafe(self.ended.set)
+
+
+async def _loop():
+    return asyncio.get_running_loop()
+
+
+@pytest.mark.parametrize("send", [bridge.call, anyio.to_thread.run_sync], ids=["bridge.call", "anyio.to_thread"])
+def test_a_cancelled_task_leaves_its_finally_blocks_in_peace(send):
+    """asyncio cancels once; what the sync function runs to clean up is awaited to its end."""
+
+    async def main():
+        resource = Resource()
+        task = asyncio.create_task(send(resource.work, resource.clean_up))
+        await resource.began.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await resource.ended.wait()
+        return resource.steps
+
+    assert asyncio.run(main()) == ["cleaned"]
+
+
+def test_a_second_cancellation_reaches_the_finally_block():
+    """As it does in a coroutine."""
+
+    async def main():
+        resource = Resource()
+        task = asyncio.create_task(bridge.call(resource.work, resource.clean_up_slowly))
+        await resource.began.wait()
+        resource.began.clear()
+        task.cancel()
+        await resource.began.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return resource.steps, resource.ended.is_set()
+
+    assert asyncio.run(main()) == (["begun"], True)

@@ -61,6 +61,22 @@ class Client:
 
     later = functools.partialmethod(get)
 
+    @functools.singledispatchmethod
+    async def store(self, value):
+        return value
+
+    @store.register
+    async def _(self, value: int):
+        return value
+
+    @functools.singledispatchmethod
+    def either(self, value):
+        return value
+
+    @either.register
+    async def _(self, value: int):
+        return value
+
 
 class Promise:
     def __await__(self):
@@ -75,6 +91,16 @@ async def mixed(value):
 @mixed.register
 def _(value: int):
     return value
+
+
+class OwnPartial(functools.partial):
+    def __call__(self):
+        return 1
+
+
+class AsyncNew:
+    async def __new__(cls):
+        return 1
 
 
 class AsyncMeta(type):
@@ -145,6 +171,14 @@ self_holding.__setstate__((self_holding, (), {}, {}))
         pytest.param(Client.make, Color.ASYNC, id="async class method"),
         pytest.param(Client.port, Color.SYNC, id="static method"),
         pytest.param(Client().later, Color.ASYNC, id="partial method of an async method"),
+        pytest.param(Client.later, Color.ASYNC, id="partial method of an async method, by the class"),
+        pytest.param(Client().store, Color.ASYNC, id="singledispatchmethod of async methods"),
+        pytest.param(Client.store, Color.ASYNC, id="singledispatchmethod of async methods, by the class"),
+        pytest.param(vars(Client)["store"], Color.ASYNC, id="singledispatchmethod, as the class keeps it"),
+        pytest.param(Client().either, Color.UNKNOWN, id="singledispatchmethod of several colors"),
+        pytest.param(functools.partial(Client().store, 1), Color.ASYNC, id="partial of a singledispatchmethod"),
+        pytest.param(OwnPartial(fetch), Color.SYNC, id="partial with a `__call__` of its own"),
+        pytest.param(AsyncNew, Color.ASYNC, id="class with an async `__new__`"),
         pytest.param(types.MethodType(AsyncCallable(), object()), Color.ASYNC, id="method of an async callable object"),
         pytest.param(AsyncCallable(), Color.ASYNC, id="object with an async __call__"),
         pytest.param(SlottedCallable(), Color.ASYNC, id="slotted object with an async __call__"),
@@ -189,6 +223,8 @@ self_holding.__setstate__((self_holding, (), {}, {}))
         pytest.param(MagicMock(spec=load), Color.SYNC, id="MagicMock of a def"),
         pytest.param(create_autospec(fetch), Color.ASYNC, id="autospec of an async def"),
         pytest.param(create_autospec(load), Color.SYNC, id="autospec of a def"),
+        pytest.param(create_autospec(AsyncCallable), Color.SYNC, id="autospec of a class of async callables"),
+        pytest.param(create_autospec(AsyncCallable)(), Color.ASYNC, id="what an autospec of that class makes"),
         pytest.param(create_autospec(Client).get, Color.ASYNC, id="async method of an autospec"),
         pytest.param(create_autospec(Client).close, Color.SYNC, id="method of an autospec"),
         pytest.param(MagicMock(spec=Client).get, Color.ASYNC, id="async method of a MagicMock of a class"),

@@ -49,10 +49,63 @@ def by_a_portal():
     asyncio.run(main())
 
 
-@pytest.mark.parametrize("case", [own_loop, stacked, by_a_portal], ids=lambda case: case.__name__)
+def by_greenback():
+    greenback = pytest.importorskip("greenback")
+
+    async def main():
+        await greenback.ensure_portal()
+        bridge.run(foreign())
+
+    asyncio.run(main())
+
+
+def by_call():
+    loop = asyncio.new_event_loop()
+    future = loop.create_future()
+    loop.close()
+    asyncio.run(bridge.call(lambda: future))
+
+
+def with_a_limit():
+    async def main():
+        await asyncio.wait_for(foreign(), 60)
+
+    bridge.run(main())
+
+
+def in_a_group():
+    async def main():
+        async with asyncio.TaskGroup() as group:
+            group.create_task(foreign())
+
+    bridge.run(main())
+
+
+def inside_a_client():
+    async def main():
+        try:
+            await foreign()
+        except RuntimeError as error:
+            raise ConnectionError("the client failed") from error
+
+    bridge.run(main())
+
+
+async def foreign():
+    """Await what belongs to another loop."""
+    loop = asyncio.new_event_loop()
+    future = loop.create_future()
+    loop.close()
+    await future
+
+
+CASES = [own_loop, stacked, by_a_portal, by_greenback, by_call, with_a_limit, in_a_group, inside_a_client]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
 def test_an_error_about_two_loops_names_the_way_out(case):
     """Once, below the words of asyncio itself."""
-    with pytest.raises(RuntimeError) as caught:
+    with pytest.raises((RuntimeError, ValueError, OSError, ExceptionGroup)) as caught:
         case()
     told = "".join(traceback.format_exception(caught.value))
     assert told.count("belongs to another event loop") == 1

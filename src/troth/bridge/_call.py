@@ -11,6 +11,7 @@ from troth.bridge._color.classify import classify
 from troth.bridge._crossing.context import bring_back, take_along
 from troth.bridge._crossing.home import SenderHome, working_for
 from troth.bridge._errors import InterpreterExitError, NotRunnableError
+from troth.bridge._loops.other_loop import note_other_loop
 from troth.bridge._threads.workers import at_work, pool
 from troth.color import Color
 
@@ -33,8 +34,9 @@ async def call(fn: Callable[..., object], /, *args: object, thread: bool = True)
     with `functools.partial`.
 
     A thread cannot be stopped: cancelling the `call` cancels what the function waits for through `bridge.run`, waits
-    for the function to return, and then raises `CancelledError`. Any exception, `SystemExit` too, arrives here as
-    itself; only `StopIteration`, which no coroutine may raise, arrives as the cause of a RuntimeError.
+    for the function to return, and then raises `CancelledError`. What its `finally` blocks run is cancelled only if
+    the `call` is cancelled again. Any exception, `SystemExit` too, arrives here as itself; only `StopIteration`, which
+    no coroutine may raise, arrives as the cause of a RuntimeError.
     """
     if not callable(fn):
         verdict = classify(fn)
@@ -47,9 +49,13 @@ async def call(fn: Callable[..., object], /, *args: object, thread: bool = True)
         result = await _in_worker(fn, args)
     else:
         result = await _in_trio_worker(fn, args)
-    if inspect.isawaitable(result):
+    if not inspect.isawaitable(result):
+        return result
+    try:
         return await result
-    return result
+    except Exception as error:
+        note_other_loop(error)
+        raise
 
 
 class _Job:
@@ -114,13 +120,13 @@ async def _in_worker(fn: Callable[..., object], args: tuple[object, ...]) -> obj
     except asyncio.CancelledError as request:
         cancelled = request
         home.cancel()
-        await _until(finished)
+        await _until(finished, home)
     bring_back(context)
     return job.outcome(cancelled)
 
 
-async def _until(finished: asyncio.Future[None]) -> None:
-    """Wait for a thread that cannot be stopped, whoever else asks for it to be: it was told, and once is enough."""
+async def _until(finished: asyncio.Future[None], home: SenderHome) -> None:
+    """Wait for a thread that cannot be stopped. Every further cancellation reaches what it then waits for."""
     anyio = sys.modules.get("anyio")
     # anyio repeats a cancellation in every turn of the loop until the task ends, except through a shield.
     with anyio.CancelScope(shield=True) if anyio is not None else nullcontext():
@@ -128,7 +134,7 @@ async def _until(finished: asyncio.Future[None]) -> None:
             try:
                 await asyncio.shield(finished)
             except asyncio.CancelledError:
-                continue
+                home.cancel()
 
 
 async def _in_trio_worker(fn: Callable[..., object], args: tuple[object, ...]) -> object:

@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar, TypeVarTuple, overload
 
 from troth.bridge._crossing.blocked import PATIENCE, endless, name_of, report
 from troth.bridge._crossing.handoff import Handoff
-from troth.bridge._crossing.home import home_of_this_thread
+from troth.bridge._crossing.home import Home, home_of_this_thread
 from troth.bridge._crossing.strategy import choose
 from troth.bridge._crossing.to_coroutine import check_seconds, close_refused, to_coroutine
 from troth.bridge._errors import InterpreterExitError, LoopGoneError, PortalClosedError
@@ -105,7 +105,7 @@ class Portal:
         answer = catch_interrupts(engine.loop, handoff.cancel, blocks_loop=explanation.blocks_loop)
         try:
             return handoff.outcome(partial(_Waiting, engine, coroutine, deadlock_after, explanation.blocks_loop))
-        except asyncio.CancelledError:
+        except asyncio.CancelledError as error:
             if is_exiting() and threading.current_thread().daemon:
                 # The program ends, and a thread that nobody waits for ends with it: this is how one does so in silence.
                 raise SystemExit from None
@@ -113,7 +113,7 @@ class Portal:
                 raise LoopGoneError(
                     f"the portal was closed before `{name_of(work)}` ended; it was cancelled."
                 ) from None
-            raise
+            raise _explained(error, home) from error.__cause__
         finally:
             if let_go is not None:
                 let_go()
@@ -206,6 +206,10 @@ class _Waiting:
         if not isinstance(loop, IdleLoop) or not loop.is_resting:
             return None
         return time.monotonic() - loop.resting_since
+
+
+def _explained(error: asyncio.CancelledError, home: Home | None) -> asyncio.CancelledError:
+    return error if home is None else home.explain_cancellation(error)
 
 
 _PORTALS: "weakref.WeakSet[Portal]" = weakref.WeakSet()

@@ -17,6 +17,7 @@ from troth.bridge._loops.drive import drive, outcome
 from troth.bridge._loops.leftovers import settle
 from troth.bridge._loops.loop import ThreadLoop
 from troth.bridge._loops.loop_pool import lease, release
+from troth.bridge._loops.other_loop import note_other_loop
 from troth.bridge._where import caller
 
 __all__ = ["go", "refuse_blocking", "run", "run_on"]
@@ -89,7 +90,11 @@ def go(choice: Choice, work: Coroutine[Any, Any, T], timeout: float | None, dead
         return run_at_home(choice.home, work, timeout, deadlock_after)
     if choice.explanation.way is Way.GREENBACK:
         limited = work if timeout is None else within(work, timeout)
-        return cast("T", sys.modules["greenback"].await_(limited))
+        try:
+            return cast("T", sys.modules["greenback"].await_(limited))
+        except Exception as error:
+            note_other_loop(error)
+            raise
     return run_on(lease(), work, timeout, deadlock_after, blocks_loop=choice.explanation.blocks_loop)
 
 

@@ -114,7 +114,12 @@ def told(code: str, line: int, subject: str, edits: list[Edit], symbol: str = "m
     ("fresh", "left"),
     [
         pytest.param(told("TR401", 1, "save", []), b"save()\r\nload()\r\n", id="about the call that was repaired"),
-        pytest.param(told("TR101", 9, "other", [], "elsewhere"), b"save()\r\nload()\r\n", id="in another function"),
+        pytest.param(told("TR401", 9, "other", [], "elsewhere"), b"save()\r\nload()\r\n", id="in another function"),
+        pytest.param(
+            told("TR201", 9, "other", [], "elsewhere"),
+            b"await save()\r\nload()\r\n",
+            id="a call that was lost in another function before, for which the await is evidence",
+        ),
         pytest.param(told("TR101", 2, "load", []), b"await save()\r\nload()\r\n", id="brought to light by the await"),
         pytest.param(told("TR301", 9, "x", [], "x"), b"await save()\r\nload()\r\n", id="no loss of a call"),
         pytest.param(told("TR801", 9, "row", [], "x"), b"await save()\r\nload()\r\n", id="aftermath by its family"),
@@ -174,6 +179,22 @@ def test_only_the_repair_that_did_the_damage_is_taken_back(tmp_path, culprit):
     expected = "".join(f"{'bad' if n == culprit else 'good'}{n}\n" for n in range(1, 6))
     assert change.after.decode() == expected
     assert len(settled.refused) == 1
+
+
+def test_as_few_as_possible_are_taken_back_if_only_several_together_do_damage(tmp_path):
+    """Nine repairs in one function, and a finding that is there once seven of them are done."""
+    (tmp_path / "a.py").write_text("".join(f"bad{n}\n" for n in range(1, 10)))
+
+    def look(overlay):
+        text = overlay.get("a.py", (tmp_path / "a.py").read_bytes()).decode()
+        found = [one for one in Planned(tmp_path, 0)(overlay) if one.fix is not None]
+        damage = Finding("TR401", "y", Span("a.py", 1, 1, 1, 2), "damage", "certain", subject="new")
+        return [*found, damage] if text.count("good") > 6 else found
+
+    settled = settle(tmp_path, look, lambda one: one.fix is not None)
+    (change,) = settled.changes
+    assert 4 <= change.after.decode().count("good") <= 6
+    assert not [one for one in settled.after if one.code == "TR401"]
 
 
 @pytest.mark.parametrize("culprit", [2, 4])

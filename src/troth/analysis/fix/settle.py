@@ -12,14 +12,14 @@ A fix is taken back and named if
   What a repair only brings to light is no damage: an awaited call has a result, and mistakes with it become visible.
 
 In the last two cases all rounds begin again without the fix. Which fix has done the damage is found by leaving out
-the likeliest ones, first one at a time, then those of the same function, of the same file, and all: the first group
-without which there is less damage is barred. After a dozen such attempts nothing is applied at all. None of these
-tries ever reaches a file; the caller writes what is returned.
+the likeliest ones, first one at a time, then those of the same function, of the same file, and all. Of the first group
+without which there is less damage only the half is barred, if that is enough, and of this the half again. After a dozen
+such attempts nothing is applied at all. None of these tries ever reaches a file; the caller writes what is returned.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -76,9 +76,17 @@ class _Trial:
     keys: Mapping[Finding, _Key]
     endless: tuple[Finding, ...]
 
+    excused: Container[CauseMark] = frozenset()
+
     @property
     def damage(self) -> list[Finding]:
-        return caused(self.settled.aftermath, self.settled.applied)
+        found = caused(self.settled.aftermath, self.settled.applied)
+        return [finding for finding in found if mark(finding) not in self.excused]
+
+    def has_less_of(self, damage: Finding, other: "_Trial") -> bool:
+        """Whether it is found less often here than in the other trial."""
+        here, there = (map(mark, trial.settled.aftermath) for trial in (self, other))
+        return Counter(here)[mark(damage)] < Counter(there)[mark(damage)]
 
 
 def settle_in_stages(
@@ -136,9 +144,10 @@ def settle(
 
     start = tuple(look({})) if before is None else before
     barred: dict[_Key, str] = {}
+    excused: set[CauseMark] = set()  # what no repair has caused: it is there whichever of them is left out
 
     def attempt(more: Mapping[_Key, str]) -> _Trial:
-        return _settle(read, look, wanted, start, {**barred, **more})
+        return replace(_settle(read, look, wanted, start, {**barred, **more}), excused=excused)
 
     trial = attempt({})
     for _ in range(_ATTEMPTS):
@@ -149,15 +158,21 @@ def settle(
             barred |= dict.fromkeys(keys, "repairing it never comes to an end")
             trial = attempt({})
         elif trial.damage:
-            blamed, trial = _without(trial, attempt)
+            blamed, without = _without(trial, attempt)
             barred |= blamed
+            if not blamed:
+                excused.add(mark(trial.damage[0]))
+            trial = without
         else:
             return trial.settled
     return _settle(read, look, lambda _: False, start, barred).settled
 
 
 def _without(trial: _Trial, attempt: Callable[[Mapping[_Key, str]], _Trial]) -> tuple[dict[_Key, str], _Trial]:
-    """The repairs without which the first finding that they caused is gone, as few as possible, and what is then."""
+    """The repairs without which the first finding that they caused is gone, as few as possible, and what is then.
+
+    None of them where it is there without them as well.
+    """
     damage = trial.damage[0]
     why = f"with it, {damage.code} would be found at {damage.span.path}:{damage.span.line}: {damage.message}"
     likeliest = suspects(damage, trial.settled.applied)
@@ -169,11 +184,27 @@ def _without(trial: _Trial, attempt: Callable[[Mapping[_Key, str]], _Trial]) -> 
     for group in (group for group in groups if group):
         blamed = {trial.keys[finding]: why for finding in group}
         without = attempt(blamed)
-        if len(without.damage) < len(trial.damage):
-            return blamed, without
-    return {trial.keys[finding]: why for finding in likeliest}, attempt(
-        {trial.keys[finding]: why for finding in likeliest}
-    )
+        if without.has_less_of(damage, trial):
+            return _fewer(trial, damage, group, why, attempt) or (blamed, without)
+    return {}, trial
+
+
+def _fewer(
+    trial: _Trial, damage: Finding, group: Sequence[Finding], why: str, attempt: Callable[[Mapping[_Key, str]], _Trial]
+) -> tuple[dict[_Key, str], _Trial] | None:
+    """A part of the group that is enough to leave out; None if only the whole is."""
+    best: tuple[dict[_Key, str], _Trial] | None = None
+    while len(group) > 1:
+        middle = len(group) // 2
+        for half in (group[:middle], group[middle:]):
+            blamed = {trial.keys[finding]: why for finding in half}
+            without = attempt(blamed)
+            if without.has_less_of(damage, trial):
+                group, best = half, (blamed, without)
+                break
+        else:
+            break
+    return best
 
 
 def _key(finding: Finding, text: str) -> _Key:

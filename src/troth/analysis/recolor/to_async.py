@@ -28,9 +28,8 @@ from typing import Literal
 from troth.analysis.findings import Edit
 from troth.analysis.project.test_files import is_test
 from troth.analysis.recolor.call_edits import calls_rewritten, not_awaited
-from troth.analysis.recolor.decisions import NOTHING_DECIDED, Decisions, place_of
+from troth.analysis.recolor.decisions import NOTHING_DECIDED, Decisions
 from troth.analysis.recolor.plan import Listed, Plan, outside
-from troth.analysis.recolor.problem import Obstacle
 from troth.analysis.recolor.project.property_reads import is_property
 from troth.analysis.recolor.project.sites import CallSite, Sites, find_sites
 from troth.analysis.recolor.project.unread import in_unread_files
@@ -39,10 +38,11 @@ from troth.analysis.recolor.reach.boundary import Boundary
 from troth.analysis.recolor.reach.callers import Cascade, in_scope
 from troth.analysis.recolor.reach.context_managers import with_partners
 from troth.analysis.recolor.reach.decided import decided
-from troth.analysis.recolor.reach.family import family, may_fulfil
+from troth.analysis.recolor.reach.family import family
 from troth.analysis.recolor.reach.handed_around import handed_around
 from troth.analysis.recolor.reach.loop_start import runs_awaited
 from troth.analysis.recolor.reach.pass_through import hands_on, passing_on, returns_awaited
+from troth.analysis.recolor.reach.protocols import perhaps_fulfilling
 from troth.analysis.recolor.reach.unable import awaited_already, kept_plain, split_unable, unable_among
 from troth.analysis.recolor.rewrite.generators import generator_made_async
 from troth.analysis.recolor.rewrite.mocks import mocks_recolored
@@ -138,7 +138,7 @@ def _planned(
     mocked, odd_mocks = mocks_recolored(workspace, definitions, "async")
     edits, problems, runs, notes = calls_rewritten(workspace, sites, changed, terms.boundary, stays, within, decisions)
     problems += in_unread_files(workspace, changed, decisions)
-    problems += _perhaps_fulfilling(program, definitions, changed, decisions)
+    problems += perhaps_fulfilling(program, definitions, changed, decisions)
     promised = {waits.function for waits in promising}  # by decision only: else they are unable
     passing = passing_on(workspace, changed) | promised
     for function in changed:
@@ -292,22 +292,6 @@ def _follows(caller: Function, cascade: Cascade, decisions: Decisions) -> bool:
     """Whether a caller is to become async as well: as somebody has decided, else as the cascade says."""
     answer = decisions.about(caller, caller.module.path)
     return answer == "recolor" if answer is not None else in_scope(caller, cascade)
-
-
-def _perhaps_fulfilling(
-    program: Program, functions: Sequence[Function], changed: Collection[Function], decisions: Decisions
-) -> list[Obstacle]:
-    """The classes that may stand in for a protocol with one method: whether they do is for somebody to say."""
-    problems = []
-    for function in functions:
-        for fulfilling in may_fulfil(program, function, changed):
-            if decisions.about(fulfilling, fulfilling.module.path) is None:
-                path, line = fulfilling.place
-                why = f"it may stand in for `{function.qualname}`, which becomes async"
-                lines = tuple(f"{place_of(fulfilling, path)}: {answer}" for answer in ("recolor", "leave"))
-                doubt = f"may stand in for `{function.qualname}`, which is async now; then this has to be async as well"
-                problems.append(Obstacle(path, line, fulfilling.qualname, why, (function,), lines, doubt))
-    return problems
 
 
 def _is_written(workspace: RecolorWorkspace, function: Function) -> bool:

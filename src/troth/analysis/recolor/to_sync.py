@@ -20,6 +20,7 @@ from troth.analysis.recolor.reach.color_requirements import required_by
 from troth.analysis.recolor.reach.decided import decided
 from troth.analysis.recolor.reach.family import family
 from troth.analysis.recolor.reach.handed_around import handed_around
+from troth.analysis.recolor.reach.protocols import perhaps_fulfilling
 from troth.analysis.recolor.rewrite.mocks import mocks_recolored
 from troth.analysis.recolor.rewrite.plain_generators import generator_made_plain, is_plain_able
 from troth.analysis.recolor.rewrite.rewrite_sync import PassThrough, Rewritten, definition_made_plain, site_made_plain
@@ -164,6 +165,10 @@ def plan_sync(
         }
     )
     problems = [*in_code, *current.handed_problems, *in_unread_files(workspace, changed, decisions)]
+    problems += [
+        replace(problem, settled_by=problem.settled_by[-1:])
+        for problem in perhaps_fulfilling(program, definitions, changed, decisions, "sync")
+    ]
     return Plan(
         target,
         "sync",

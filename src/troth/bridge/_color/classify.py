@@ -2,7 +2,7 @@
 
 The question is what a call gives back: an awaitable (ASYNC) or the finished work (SYNC). The answer is read off the
 callable itself and `__wrapped__` is not followed: what a wrapper wraps says nothing about what the wrapper does. Only
-the wrappers of `functools` that give exactly what the function gives are seen through: caches, and `singledispatch`.
+the wrappers of `functools` that give exactly what the function gives are seen through: caches, partials, dispatchers.
 A plain `def` that returns a coroutine is therefore SYNC here; whoever calls user code looks at the result as well.
 """
 
@@ -11,7 +11,7 @@ import sys
 from asyncio import coroutines
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache, partial, partialmethod, singledispatch
+from functools import lru_cache, partial, partialmethod, singledispatch, singledispatchmethod
 from types import CodeType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import cast
 
@@ -24,6 +24,8 @@ _ASYNCIO_MARK = getattr(
 )  # how libraries older than `markcoroutinefunction` say "async"
 _CACHED = type(lru_cache(print))
 _DISPATCHING = cast("FunctionType", singledispatch(print)).__code__
+_BOUND_DISPATCH = singledispatchmethod(print).__get__(None, object)  # a function, since 3.14 an object
+_UNBOUND_PARTIAL = cast("FunctionType", partialmethod(print).__get__(None, object)).__code__
 _DEEPEST_PARTIAL = 100  # a partial can be made to hold itself
 
 
@@ -69,10 +71,9 @@ def _classify(target: object, depth: int) -> Verdict:
     if mocks is not None and issubclass(type(target), mocks.NonCallableMock):
         # First: a mock with a spec says it is an instance of whatever its spec is.
         return _classify_mock(target, mocks, depth)
-    if isinstance(target, partial | partialmethod):
-        return _classify(target.func, depth + 1)
-    if isinstance(target, staticmethod | classmethod | MethodType):
-        return _classify(target.__func__, depth + 1)
+    inside = _inside(target)
+    if inside is not None:
+        return _classify(inside, depth + 1)
     if not callable(target):
         return _not_callable(target)
     if isinstance(target, _CACHED):
@@ -82,9 +83,36 @@ def _classify(target: object, depth: int) -> Verdict:
         return _classify_dispatching(target, depth) or _classify_function(target)
     if isinstance(target, type):
         return _classify_class(target)
-    if inspect.iscoroutinefunction(target) or _is_marked(target):
+    if not isinstance(target, partial) and (inspect.iscoroutinefunction(target) or _is_marked(target)):
         return Verdict(Color.ASYNC, "it is marked as a coroutine function")
     return _classify_call_method(type(target), depth)
+
+
+def _inside(target: object) -> object:
+    """Give what `target` hands every call on to; None where it does something itself."""
+    if isinstance(target, partialmethod):
+        return target.func
+    if isinstance(target, partial):
+        return target.func if _found_on(type(target), "__call__") is vars(partial)["__call__"] else None
+    if isinstance(target, singledispatchmethod):
+        return target.dispatcher
+    if isinstance(target, staticmethod | classmethod | MethodType):
+        return target.__func__
+    return _inside_of_method(target)
+
+
+def _inside_of_method(target: object) -> object:
+    """Give what a method of `functools` calls, as the class gives that method; None for anything else."""
+    if isinstance(target, FunctionType):
+        state = vars(target)
+        if target.__code__ is _UNBOUND_PARTIAL:
+            return state.get("__partialmethod__") or state.get("_partialmethod")
+        if target.__code__ is getattr(_BOUND_DISPATCH, "__code__", None):
+            return getattr(state.get("register"), "__self__", None)
+        return None
+    if type(target) is type(_BOUND_DISPATCH):
+        return vars(target).get("_unbound")
+    return None
 
 
 def _classify_dispatching(function: FunctionType, depth: int) -> Verdict | None:
@@ -126,6 +154,9 @@ def _classify_class(cls: type) -> Verdict:
         return Verdict(Color.ASYNC, "its metaclass has an async `__call__`")
     if _found_on(cls, "__await__") is not None:
         return Verdict(Color.ASYNC, "it is a class whose instances can be awaited")
+    new = _found_on(cls, "__new__")
+    if isinstance(new, staticmethod) and inspect.iscoroutinefunction(new.__func__):
+        return Verdict(Color.ASYNC, "it is a class with an async `__new__`")
     return Verdict(Color.SYNC, "it is a class")
 
 
@@ -144,10 +175,7 @@ def _classify_mock(mock: object, mocks: ModuleType, depth: int) -> Verdict:
     state = vars(mock)
     spec = state.get("_spec_class")
     if spec is not None:
-        if spec is FunctionType or not isinstance(spec, type):
-            return Verdict(Color.SYNC, "it is a mock of a plain `def`")
-        verdict = _classify_call_method(spec, depth + 1)
-        return Verdict(verdict.color, f"it is a mock of `{spec.__qualname__}`: {verdict.because}", verdict.advice)
+        return _classify_mock_of(spec, state.get("_mock_return_value"), mocks, depth)
     parent, name = state.get("_mock_new_parent"), state.get("_mock_new_name")
     parent_spec = vars(parent).get("_spec_class") if isinstance(parent, mocks.NonCallableMock) else None
     if isinstance(parent_spec, type) and isinstance(name, str):
@@ -173,6 +201,16 @@ def _classify_mock(mock: object, mocks: ModuleType, depth: int) -> Verdict:
         "it is a mock without a `spec`, and answers to both colors",
         "give it the color of what it stands for: `Mock(spec=function)`, `create_autospec(function)` or `AsyncMock()`",
     )
+
+
+def _classify_mock_of(spec: object, made: object, mocks: ModuleType, depth: int) -> Verdict:
+    """A mock has the color of its spec: of a function, of what an object answers to a call, or of a class."""
+    if not isinstance(spec, type) or spec is FunctionType:
+        return Verdict(Color.SYNC, "it is a mock of a plain `def`")
+    if isinstance(made, mocks.NonCallableMock) and vars(made).get("_spec_class") is spec:
+        return Verdict(Color.SYNC, f"it is a mock of the class `{spec.__qualname__}`")
+    verdict = _classify_call_method(spec, depth + 1)
+    return Verdict(verdict.color, f"it is a mock of `{spec.__qualname__}`: {verdict.because}", verdict.advice)
 
 
 def _not_callable(target: object) -> Verdict:

@@ -9,9 +9,9 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Coroutine
-from types import FrameType
 from typing import Protocol, TypeVar
 
+from troth.bridge._crossing.anyio_home import AnyioHome, loop_of_anyio_worker
 from troth.bridge._crossing.handoff import Handoff
 from troth.bridge._errors import BlockedLoopWarning, DeadlockError, LoopGoneError
 from troth.bridge._report import warn_at_caller
@@ -46,9 +46,16 @@ class Home(Protocol):
     def adopt_elsewhere(self, cancel: Callable[[], None]) -> Callable[[], None]:
         """Let cancelling the sender call `cancel`, for work on a third loop, until the function returned is called."""
 
+    def explain_cancellation(self, error: asyncio.CancelledError) -> asyncio.CancelledError:
+        """Give the cancellation as the sender has to see it, to know which of its scopes it is meant for."""
+
 
 class SenderHome:
-    """Home of a worker thread that `bridge.call` sent."""
+    """Home of a worker thread that `bridge.call` sent.
+
+    A cancellation of the sender is passed on once, as asyncio does: to what the thread waits for, or else to what it
+    waits for next. What its `finally` blocks wait for afterwards goes on until the sender is cancelled again.
+    """
 
     sender = "`bridge.call`"
 
@@ -56,77 +63,30 @@ class SenderHome:
         self.loop = loop
         self.slots: Limiter | None = slots
         self.pid = os.getpid()
-        self._is_cancelled = False
+        self._is_pending = False
         self._cancels: set[Callable[[], object]] = set()
 
     def adopt(self, task: asyncio.Task[None]) -> None:
-        if self._is_cancelled:
+        if self._is_pending:
+            self._is_pending = False
             task.cancel()
         self._cancels.add(task.cancel)
         task.add_done_callback(lambda _: self._cancels.discard(task.cancel))
 
     def adopt_elsewhere(self, cancel: Callable[[], None]) -> Callable[[], None]:
         self._cancels.add(cancel)
-        if self._is_cancelled:
+        if self._is_pending:
+            self._is_pending = False
             cancel()
         return lambda: self._cancels.discard(cancel)
 
+    def explain_cancellation(self, error: asyncio.CancelledError) -> asyncio.CancelledError:
+        return error  # `bridge.call` waits for the thread, and raises its own cancellation
+
     def cancel(self) -> None:
         """Cancel what the worker thread is waiting for. Called on the loop."""
-        self._is_cancelled = True
-        for cancel in tuple(self._cancels):
-            cancel()
-
-
-class AnyioHome:
-    """Home of a worker thread that `anyio.to_thread` sent: every sync route of Starlette and FastAPI.
-
-    anyio itself carries a cancelled scope over to the thread's coroutines, but not a cancelled asyncio task; the
-    future that the sender awaits is found in the thread's own first frame.
-    """
-
-    sender = "`anyio.to_thread.run_sync`"
-    slots: Limiter | None = None
-
-    def __init__(self, loop: asyncio.AbstractEventLoop, scope: object) -> None:
-        self.loop = loop
-        self._scope = scope
-        self._awaited = _future_of_anyio_sender(sys._getframe())
-
-    def adopt(self, task: asyncio.Task[None]) -> None:
-        self._join_scope(task)
-        awaited = self._awaited
-        if awaited is None:
-            return
-
-        def follow(_: object) -> None:
-            if awaited.cancelled():
-                task.cancel()
-
-        awaited.add_done_callback(follow)
-        task.add_done_callback(lambda _: awaited.remove_done_callback(follow))
-
-    def adopt_elsewhere(self, cancel: Callable[[], None]) -> Callable[[], None]:
-        awaited = self._awaited
-        if awaited is None:
-            return _nothing
-
-        def follow(_: object) -> None:
-            if awaited.cancelled():
-                cancel()
-
-        self.loop.call_soon_threadsafe(awaited.add_done_callback, follow)
-        return lambda: _soon(self.loop, awaited.remove_done_callback, follow)
-
-    def _join_scope(self, task: asyncio.Task[None]) -> None:
-        backend = sys.modules.get("anyio._backends._asyncio")
-        states, state = getattr(backend, "_task_states", None), getattr(backend, "TaskState", None)
-        tasks = getattr(self._scope, "_tasks", None)
-        if states is None or state is None or tasks is None:
-            return  # an anyio that keeps its scopes elsewhere: cancelling them stops at the thread, as without us
-        states[task] = state(None, self._scope)
-        tasks.add(task)
-        task.add_done_callback(tasks.discard)
+        has_reached = [cancel() is not False for cancel in tuple(self._cancels)]  # False: that task has just ended
+        self._is_pending = not any(has_reached)
 
 
 class _Local(threading.local):
@@ -159,16 +119,10 @@ def home_of_this_thread() -> Home | None:
     home = _LOCAL.home
     if home is not None:
         return home if home.pid == os.getpid() and home.loop.is_running() else None
-    anyio = sys.modules.get("anyio._core._eventloop")
-    if anyio is None:
+    loop = loop_of_anyio_worker()
+    if loop is None or not loop.is_running() or any(loop is lost for lost in _LOST_IN_FORK):
         return None
-    token = getattr(anyio.threadlocals, "current_token", None)
-    loop = getattr(token, "native_token", token)  # before anyio 4.11 the token was the loop itself
-    if not isinstance(loop, asyncio.AbstractEventLoop) or not loop.is_running():
-        return None  # not a worker of anyio, or one of trio's, where no asyncio coroutine can go
-    if any(loop is lost for lost in _LOST_IN_FORK):
-        return None
-    return AnyioHome(loop, getattr(anyio.threadlocals, "current_cancel_scope", None))
+    return AnyioHome(loop)
 
 
 def run_at_home(
@@ -213,36 +167,15 @@ def run_at_home(
             f"the loop that sent this thread through {home.sender} is closed, so `{_name(work)}` was not started."
         ) from closed
     slots = home.slots
-    if slots is None:
-        return handoff.outcome(lambda: overdue)
-    slots.give_back()
+    if slots is not None:
+        slots.give_back()
     try:
         return handoff.outcome(lambda: overdue)
+    except asyncio.CancelledError as error:
+        raise home.explain_cancellation(error) from error.__cause__
     finally:
-        slots.take_back()
-
-
-def _future_of_anyio_sender(frame: FrameType | None) -> "asyncio.Future[object] | None":
-    backend = sys.modules.get("anyio._backends._asyncio")
-    worker = getattr(backend, "WorkerThread", None)
-    run = getattr(getattr(worker, "run", None), "__code__", None)
-    while frame is not None and frame.f_code is not run:
-        frame = frame.f_back
-    future = frame.f_locals.get("future") if frame is not None else None
-    return future if isinstance(future, asyncio.Future) else None
-
-
-def _soon(
-    loop: asyncio.AbstractEventLoop,
-    function: Callable[[Callable[[object], None]], object],
-    follow: Callable[[object], None],
-) -> None:
-    if not loop.is_closed():
-        loop.call_soon_threadsafe(function, follow)
-
-
-def _nothing() -> None:
-    """Nothing was adopted, so nothing has to be let go."""
+        if slots is not None:
+            slots.take_back()
 
 
 def _name(work: object) -> str:
@@ -251,9 +184,8 @@ def _name(work: object) -> str:
 
 def _forget_lost_loops() -> None:
     """In a forked child the thread of the home loop does not exist, though the loop object says it runs."""
-    anyio = sys.modules.get("anyio._core._eventloop")
-    token = getattr(getattr(anyio, "threadlocals", None), "current_token", None)
-    _LOST_IN_FORK[:] = [getattr(token, "native_token", token)] if token is not None else []
+    loop = loop_of_anyio_worker()
+    _LOST_IN_FORK[:] = [loop] if loop is not None else []
     _LOCAL.home = None
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable
 
+from troth.analysis.facts.model import PARAM_KIND, PARAM_NAME
 from troth.analysis.semantics import Program
 from troth.analysis.semantics.queries.color_requirements import is_protocol
 from troth.analysis.semantics.symbols import Class, Function
@@ -59,14 +60,33 @@ def protocols_met(program: Program, cls: Class, name: str) -> list[Class]:
 
 
 def fulfilling(program: Program, protocol: Class) -> list[Class]:
-    """The classes of the project that can stand in for a protocol: they have all of its methods, and more than one."""
-    return stands_in(program, protocol) if len(protocol.methods) >= _TELLING else []
+    """The classes of the project that can stand in for a protocol: they have all of its methods.
+
+    One method is had by chance as well; where it takes something, under the same names, it is taken for the same.
+    """
+    able = stands_in(program, protocol)
+    if len(protocol.methods) >= _TELLING:
+        return able
+    return [cls for cls in able if all(_takes_the_same(program, protocol, cls, name) for name in protocol.methods)]
 
 
 def stands_in(program: Program, protocol: Class) -> list[Class]:
     """The classes of the project that have all methods of a protocol, be it a single one."""
     names = set(protocol.methods)
     return [cls for cls in _classes(program) if not is_protocol(cls) and names <= _all_methods(program, cls)]
+
+
+def _takes_the_same(program: Program, protocol: Class, cls: Class, name: str) -> bool:
+    asked = _parameters(program, protocol, name)
+    return len(asked) > 1 and not name.startswith("__") and _parameters(program, cls, name) == asked
+
+
+def _parameters(program: Program, cls: Class, name: str) -> list[str]:
+    """The names of the parameters of a method, wherever the class has it from."""
+    for base in program.classes.order(cls):
+        if isinstance(base, Class) and name in base.methods:
+            return [param[PARAM_NAME] for param in base.module.function(base.methods[name][-1]).facts.params]
+    return []
 
 
 def may_fulfil(program: Program, function: Function, changed: Collection[Function]) -> list[Function]:
@@ -80,7 +100,18 @@ def may_fulfil(program: Program, function: Function, changed: Collection[Functio
         if not is_protocol(cls)
         for index in cls.methods.get(function.name, ())
     ]
-    return [method for method in methods if method not in changed and method.is_async == function.is_async]
+    asked = len(function.facts.positional)
+    return [
+        method
+        for method in methods
+        if method not in changed and method.is_async == function.is_async and _takes(method, asked)
+    ]
+
+
+def _takes(method: Function, count: int) -> bool:
+    """Whether a method may be called with so many arguments by their place."""
+    kinds = {param[PARAM_KIND] for param in method.facts.params}
+    return len(method.facts.positional) >= count or "*" in kinds
 
 
 def _twins(program: Program, function: Function) -> list[Function]:

@@ -41,6 +41,7 @@ _WAITING = frozenset({"wait", "block", "blocking"})
 _NOT_WAITING = re.compile(r"\b(?:wait|block|blocking)\s*=\s*False\b")
 _LONGEST = 60  # letters of a callee that a message can bear
 _ASYNC_WORD = re.compile(r"async_|_async")
+_FORKING = frozenset({"fork", "forkpty"})
 _RUNNING = frozenset({"run_until_complete", "run_forever", "run"})
 
 
@@ -89,6 +90,7 @@ def _told_once(program: Program) -> Iterator[tuple[Call, Blocking, list[Call]]]:
             call.is_awaited
             or _is_of_a_blocking_flavor(call.caller)
             or _has_a_thread(program, call.caller)
+            or _forks(call.caller)
             or _is_entered_async(call)
         ):
             continue
@@ -138,6 +140,11 @@ def _has_a_thread(program: Program, function: Function) -> bool:
         return False
     methods = (owner.module.function(index).facts for indexes in owner.methods.values() for index in indexes)
     return any(callee.rpartition(".")[2] in _RUNNING for facts in methods for callee in facts.calls)
+
+
+def _forks(function: Function) -> bool:
+    """In the child of a fork no loop turns that could be held up, nor any thread that it could be handed to."""
+    return any(callee.rpartition(".")[2] in _FORKING for callee in function.facts.calls)
 
 
 def _is_entered_async(call: Call) -> bool:

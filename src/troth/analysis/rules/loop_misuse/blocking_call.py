@@ -80,6 +80,10 @@ CASES = [
         bad="import asyncio\nimport requests\nasync def main():\n    return requests.get()  # here\n",
         fixed="import asyncio\nimport requests\nasync def main():\n    return await asyncio.to_thread(requests.get)  # here\n",
     ),
+    Case(
+        "in the child of a fork",
+        good="import os, pty, subprocess\nasync def main():\n    child, fd = pty.fork()\n    if child == 0:\n        subprocess.run(['sh'])\n    return fd\n",
+    ),
     Case("network", bad="import requests\nasync def main():\n    return requests.get('http://x')  # here\n"),
     Case("somebody types", bad="async def ask(bot):\n    return await bot.reply(input('?'))  # here\n"),
     Case(

@@ -108,6 +108,12 @@ CASES = [
         good="from typing import AsyncIterator, Protocol, cast\nclass Service(Protocol):\n    async def watch(self, key) -> int: ...\n"
         "async def main(service: Service):\n    call = cast(AsyncIterator[int], service.watch(1))\n    async for event in call:\n        print(event)\n",
     ),
+    Case(
+        "a future that is asked now and then, though others await it",
+        good="import asyncio\nclass Player:\n    def ends(self) -> asyncio.Future[bool]:\n        return asyncio.get_running_loop().create_future()\n"
+        "    async def wait(self):\n        await self.ends()\n    async def wait_long(self):\n        return await self.ends()\n"
+        "    async def poll(self):\n        ended = self.ends()\n        while not ended.done():\n            await self.look()\n    async def look(self): ...\n",
+    ),
     Case("deleted", good="async def f(): ...\nasync def main():\n    job = f()\n    del job\n"),
 ]
 

@@ -78,6 +78,16 @@ CASES = [
         good="from collections.abc import AsyncIterator\nasync def each(rows):\n    for row in rows:\n        yield row\nasync def main(rows: AsyncIterator[int] | list[int]):\n    if isinstance(rows, list):\n        rows = each(rows)\n    async for row in rows:\n        print(row)\n",
     ),
     Case(
+        "what a context of its own hands out, of an unknown kind",
+        good="from somewhere import listen\nclass Life:\n    async def __aenter__(self):\n        return listen(self)\n    async def __aexit__(self, *args): ...\n"
+        "async def main():\n    async with Life() as events:\n        async for event in events:\n            print(event)\n",
+    ),
+    Case(
+        "a context that hands out itself",
+        bad="class Life:\n    async def __aenter__(self):\n        return self\n    async def __aexit__(self, *args): ...\n"
+        "async def main():\n    async with Life() as events:\n        async for event in events:  # here\n            print(event)\n",
+    ),
+    Case(
         "an unknown object",
         good="async def main(rows):\n    async for row in rows:\n        print(row)\n",
     ),

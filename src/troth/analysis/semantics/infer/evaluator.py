@@ -45,6 +45,7 @@ from troth.analysis.facts.nodes import walk
 from troth.analysis.findings import Reason
 from troth.analysis.semantics.incident import Taker
 from troth.analysis.semantics.infer.awaitables_in_value import as_one
+from troth.analysis.semantics.infer.identity_functions import may_give_itself
 from troth.analysis.semantics.resolve import library
 from troth.analysis.semantics.resolve.color_checks import asks_for_color, asks_for_function, asks_if_async
 from troth.analysis.semantics.resolve.library import LibraryClass, LibraryFunction
@@ -402,6 +403,8 @@ class Evaluator:
             and (base.kind or self._is_of_result(base.result, name))
         ):
             self.misuse(base, "attribute", at, name)
+        if base.site is not None and base.site.promise == "future" and name in OF_FUTURES:
+            self.keep(base)  # asked as the future it is, now and then: nobody has to wait for it
         if base.kind == "task" and name in _PLAIN_OF_TASKS and _is_of_asyncio(base):
             task = library.library_class("asyncio.tasks.Task")
             return FunctionValue(LibraryFunction(f"{task.qualified}.{name}", ("", "", {}), task), base)
@@ -785,13 +788,11 @@ class Evaluator:
                 result = _by_type_argument(self.program.calls.result(member), value)
                 if result is None and isinstance(value.cls, LibraryClass):
                     return value.args[0] if value.args else self._awaited_object(value)  # mostly the same
-                return (
-                    result
-                    if result is not None
-                    else (
-                        value if isinstance(member.function, Function) and not member.function.facts.returns else None
-                    )
-                )
+                if result is not None:
+                    return result
+                function = member.function
+                is_unsaid = isinstance(function, Function) and not function.facts.returns and may_give_itself(function)
+                return value if is_unsaid else None
             if member is None and not is_async and isinstance(value.cls, LibraryClass):
                 return value  # what the table leaves out has no color of its own: it mostly gives itself
         return None

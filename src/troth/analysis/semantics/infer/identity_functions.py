@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from troth.analysis.facts.fields import KIND, NAME_ID, VALUE
+from troth.analysis.facts.fields import ATTR_NAME, CALL_FUNC, KIND, NAME_ID, VALUE
 from troth.analysis.facts.nodes import walk
 from troth.analysis.semantics.symbols import Function
 from troth.analysis.semantics.values import FunctionValue, Nothing, Value, members_of, union
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from troth.analysis.facts.model import Node
     from troth.analysis.semantics.resolve.project_files import ProjectFiles
 
-__all__ = ["gives_back", "handed_back", "returned"]
+__all__ = ["gives_back", "handed_back", "may_give_itself", "returned"]
 
 
 def handed_back(
@@ -54,6 +54,20 @@ def _param_given_back(function: Function) -> str:
     (node,) = returned_nodes
     name = node[NAME_ID] if node[KIND] == "name" else ""
     return name if name in function.params and name not in function.origins else ""
+
+
+def may_give_itself(function: Function) -> bool:
+    """Whether a method may return its own object: it says so, passes on what `super()` says, or returns nothing."""
+    nodes = list(returned(function.body()))
+    own = [param[0] for param in function.facts.params[:1]]
+    return not nodes or any(
+        node[NAME_ID] in own if node[KIND] == "name" else _asks_the_method_above(node, function.name) for node in nodes
+    )
+
+
+def _asks_the_method_above(node: Node, name: str) -> bool:
+    call = node[VALUE] if node[KIND] == "await" else node
+    return bool(call[KIND] == "call" and call[CALL_FUNC][KIND] == "attr" and call[CALL_FUNC][ATTR_NAME] == name)
 
 
 def returned(body: tuple[Node, ...]) -> Iterator[Node]:
