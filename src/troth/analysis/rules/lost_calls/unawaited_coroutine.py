@@ -22,6 +22,17 @@ if TYPE_CHECKING:
 
 CASES = [
     Case(
+        "a session of a maker that is told its class",
+        bad="from sqlalchemy.orm import sessionmaker\nfrom sqlalchemy.ext.asyncio import AsyncSession\nmake = sessionmaker(class_=AsyncSession)\n"
+        "async def main():\n    async with make() as session:\n        session.rollback()  # here\n",
+        fixed="from sqlalchemy.orm import sessionmaker\nfrom sqlalchemy.ext.asyncio import AsyncSession\nmake = sessionmaker(class_=AsyncSession)\n"
+        "async def main():\n    async with make() as session:\n        await session.rollback()  # here\n",
+    ),
+    Case(
+        "a session of a maker that is told nothing",
+        good="from sqlalchemy.orm import sessionmaker\nmake = sessionmaker()\ndef main():\n    with make() as session:\n        session.rollback()\n",
+    ),
+    Case(
         "an attribute that may be anything, by its annotation",
         bad="from typing import Any, Optional\nclass Watcher:\n    async def start(self): ...\nclass Owner:\n    def __init__(self):\n"
         "        self.watcher: Optional[Any] = None\n    def open(self):\n        self.watcher = Watcher()\n    async def run(self):\n        self.watcher.start()  # here\n",
