@@ -55,6 +55,7 @@ def test_case(rule: Rule, case: Case) -> None:
 # case's own `async` is gone.
 OF_A_LIBRARY = {
     ("TR101", "a plain call where awaiting it raised TypeError, because another version is plain"),
+    ("TR101", "a session of a maker that is told its class"),
     ("TR401", "decorated into async"),
     ("TR404", "beside the hooks, called by the class itself"),
     ("TR401", "a collection of tasks"),

@@ -18,7 +18,7 @@ from troth.analysis.incremental.project_queries import PARTS, QUESTIONS
 from troth.analysis.project.python_versions import ANY_PYTHON
 from troth.analysis.project.version_pins import normalized
 from troth.analysis.semantics.evidence.judging import Judging
-from troth.analysis.semantics.incident import AWAITED, KEPT, PENDING, LossIncident, Site
+from troth.analysis.semantics.incident import AWAITED, KEPT, PENDING, LossIncident, Misuse, Site
 from troth.analysis.semantics.infer.annotations import Types
 from troth.analysis.semantics.infer.argument_inference import Passed
 from troth.analysis.semantics.infer.awaitables_in_value import holds_promise
@@ -54,7 +54,7 @@ from troth.analysis.semantics.walk.prefilter_names import collected, restored
 from troth.analysis.semantics.walk.walking import Walking
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, MutableMapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
     from collections.abc import Set as AbstractSet
     from contextlib import AbstractContextManager
 
@@ -396,7 +396,10 @@ class Program(Walking):
         return assigned if assigned is not None else self.summary(function).attributes.get(name)
 
     def fate(self, function: Function, param: str) -> str:
-        """What becomes of a promise given to that parameter: "lost", "handed over" to somebody unknown, or "kept"."""
+        """What becomes of a promise given to that parameter.
+
+        "lost", "handed over" to somebody unknown, "kept", or "asked" whether it is a result, and given back if not.
+        """
         if function in self._walking or len(self._walking) > _DEEPEST_FLOW:
             return "kept"
         if any(callee.rpartition(".")[2] in _ASKING for callee in function.facts.calls):
@@ -423,7 +426,10 @@ class Program(Walking):
         )
         if is_checked and incident is not None and not _looks_before(function):
             return "lost"  # no promise has what it asks for, whatever it does with it afterwards
-        if incident is None or flow.exits.get(site, 0) & (KEPT | AWAITED):
+        exits = flow.exits.get(site, 0)
+        if exits & KEPT and not exits & AWAITED and _asks_for_result(flow.misuses.get(site, ())):
+            return "asked"  # `if not isinstance(x, dict): return x`: it gives back what it has no use for
+        if incident is None or exits & (KEPT | AWAITED):
             return "kept"
         return "handed over" if incident.detail else "lost"
 
@@ -646,6 +652,11 @@ def _is_inside(function: Function, others: Collection[Function]) -> bool:
             return True
         around = around.parent
     return False
+
+
+def _asks_for_result(misuses: Iterable[Misuse]) -> bool:
+    """Whether `isinstance` asks of a promise that it be something which is no promise."""
+    return any(misuse.taker is not None and misuse.taker.name == "isinstance" for misuse in misuses)
 
 
 def _looks_before(function: Function) -> bool:

@@ -41,6 +41,7 @@ __all__ = [
     "Value",
     "Why",
     "members_of",
+    "says_something",
     "union",
 ]
 
@@ -251,6 +252,11 @@ class Union(Value):
 
 
 _TOO_MANY = 40  # beyond this nothing useful can be said about all of them
+
+
+def says_something(annotated: Value | None) -> bool:
+    """Whether an annotation tells what may be behind it: `Any` and `Any | None` leave that to what is assigned."""
+    return any(member is not None and not isinstance(member, Nothing) for member in members_of(annotated))
 
 
 def union(values: Iterable[Value | None]) -> Value | None:

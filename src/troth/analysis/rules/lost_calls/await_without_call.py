@@ -30,6 +30,14 @@ if TYPE_CHECKING:
 
 CASES = [
     Case(
+        "in an edition of a library of which the tables know another one",
+        good={
+            "aiogram/__init__.py": "",
+            "aiogram/types.py": "class Message: ...\n",
+            "aiogram/filters.py": "from aiogram import types\nclass Command:\n    async def check(self, message):\n        return (await message.bot.me).username\n",
+        },
+    ),
+    Case(
         "a function",
         bad="async def f(): ...\nasync def main():\n    await f  # here\n",
         fixed="async def f(): ...\nasync def main():\n    await f()  # here\n",

@@ -31,7 +31,31 @@ if TYPE_CHECKING:
     from troth.analysis.semantics import Program
     from troth.analysis.semantics.incident import LossIncident
 
+_STRIP = "def strip(data):\n    if isinstance(data, dict):\n        return {k: strip(v) for k, v in data.items()}\n    return data\n"
 CASES = [
+    Case(
+        "what an exception is made of",
+        bad="async def fetch(): ...\nclass Failed(Exception): ...\nasync def main():\n    raise Failed(fetch())  # here\n",
+        fixed="async def fetch(): ...\nclass Failed(Exception): ...\nasync def main():\n    raise Failed(await fetch())  # here\n",
+    ),
+    Case(
+        "what a builtin exception is made of",
+        bad="async def fetch(): ...\ndef main():\n    raise RuntimeError('no', fetch())  # here\n",
+    ),
+    Case(
+        "an exception that keeps what it is given",
+        good="async def fetch(): ...\nclass Later(Exception):\n    def __init__(self, work):\n        self.work = work\n"
+        "async def main():\n    try:\n        raise Later(fetch())\n    except Later as later:\n        await later.work\n",
+    ),
+    Case(
+        "a function that asks for a result, and gives back all else",
+        bad=f"{_STRIP}async def fetch(): ...\nasync def main():\n    return strip(fetch())  # here\n",
+        fixed=f"{_STRIP}async def fetch(): ...\nasync def main():\n    return strip(await fetch())  # here\n",
+    ),
+    Case(
+        "a function that gives back all else, and is awaited",
+        good=f"{_STRIP}async def fetch(): ...\nasync def main():\n    return await strip(fetch())\n",
+    ),
     Case(
         "for `trio.run`, with an argument",
         bad="import trio\nasync def work(n): ...\ntrio.run(work(1))\n",

@@ -22,6 +22,33 @@ if TYPE_CHECKING:
 
 CASES = [
     Case(
+        "a session of a maker that is told its class",
+        bad="from sqlalchemy.orm import sessionmaker\nfrom sqlalchemy.ext.asyncio import AsyncSession\nmake = sessionmaker(class_=AsyncSession)\n"
+        "async def main():\n    async with make() as session:\n        session.rollback()  # here\n",
+        fixed="from sqlalchemy.orm import sessionmaker\nfrom sqlalchemy.ext.asyncio import AsyncSession\nmake = sessionmaker(class_=AsyncSession)\n"
+        "async def main():\n    async with make() as session:\n        await session.rollback()  # here\n",
+    ),
+    Case(
+        "a session of a maker that is told nothing",
+        good="from sqlalchemy.orm import sessionmaker\nmake = sessionmaker()\ndef main():\n    with make() as session:\n        session.rollback()\n",
+    ),
+    Case(
+        "an attribute that may be anything, by its annotation",
+        bad="from typing import Any, Optional\nclass Watcher:\n    async def start(self): ...\nclass Owner:\n    def __init__(self):\n"
+        "        self.watcher: Optional[Any] = None\n    def open(self):\n        self.watcher = Watcher()\n    async def run(self):\n        self.watcher.start()  # here\n",
+        fixed="from typing import Any, Optional\nclass Watcher:\n    async def start(self): ...\nclass Owner:\n    def __init__(self):\n"
+        "        self.watcher: Optional[Any] = None\n    def open(self):\n        self.watcher = Watcher()\n    async def run(self):\n        await self.watcher.start()  # here\n",
+    ),
+    Case(
+        "an attribute that may be anything, and is set by somebody unknown",
+        good="from typing import Any, Optional\nfrom somewhere import make\nclass Owner:\n    def __init__(self):\n"
+        "        self.watcher: Optional[Any] = None\n    def open(self):\n        self.watcher = make()\n    async def run(self):\n        self.watcher.start()\n",
+    ),
+    Case(
+        "a factory with a default",
+        bad="class Client:\n    async def connect(self): ...\nasync def main(factory=None):\n    make = factory or Client\n    client = make()\n    client.connect()  # here\n",
+    ),
+    Case(
         "a mock, whatever its annotation says",
         good="from unittest.mock import Mock\nclass Client:\n    async def fetch(self): ...\ndef test():\n    client: Client = Mock()\n"
         "    client.fetch.return_value = 3\n    client.fetch()\n    assert client.fetch() == 3\n",

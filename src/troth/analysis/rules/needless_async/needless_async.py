@@ -140,7 +140,7 @@ def _told(program: Program, one: Needless) -> Finding:
     path, line = function.place
     column = len(program.text(path).line(line)) - len(program.text(path).line(line).lstrip()) + 1
     calls = len(one.awaited)
-    phrase = f"{calls} call{'s' if calls != 1 else ''}" if calls and one.slot is None else "every call"
+    phrase = f"{calls} call{'s have' if calls != 1 else ' has'}" if calls and one.slot is None else "every call has"
     first = one.awaited[0] if one.awaited else None
     if one.slot is not None:
         taker = one.slot.function.qualname.removesuffix(".__init__")
@@ -163,7 +163,7 @@ def _told(program: Program, one: Needless) -> Finding:
         "TR301",
         "needless-async",
         Span(path, line, column, line, column + len("async def")),
-        f"`{function.qualname}` is async and never waits: {phrase} has to be awaited for no benefit, and a forgotten `await` loses the call",
+        f"`{function.qualname}` is async and never waits: {phrase} to be awaited for no benefit, and a forgotten `await` loses the call",
         "certain" if one.is_sure else "likely",
         (idle, asks),
         free_fix(program, one),

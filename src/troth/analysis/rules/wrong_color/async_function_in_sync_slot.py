@@ -44,7 +44,11 @@ from troth.analysis.semantics.infer.call_graph import names_of
 from troth.analysis.semantics.infer.never_awaitable import is_harmless
 from troth.analysis.semantics.queries.call_target import called_body
 from troth.analysis.semantics.queries.callback_colors import arguments_of, calling_makes_a_coroutine, definition_of
-from troth.analysis.semantics.queries.dropped_callbacks import dropped_callbacks, takers_of_callbacks
+from troth.analysis.semantics.queries.dropped_callbacks import (
+    dropped_by_decorator,
+    dropped_callbacks,
+    takers_of_callbacks,
+)
 from troth.analysis.semantics.symbols import Class, Function
 from troth.analysis.semantics.values import ClassObject, External, FunctionValue, members_of
 from troth.analysis.semantics.walk.coroutine_sinks import looks_like_keeper
@@ -59,7 +63,40 @@ if TYPE_CHECKING:
     from troth.analysis.semantics.values import Value
 
 _BUS = "class Bus:\n    def __init__(self):\n        self.handlers = []\n    def on(self, fn):\n        self.handlers.append(fn)\n"
+_KEYED_BUS = (
+    "class Bus:\n    def __init__(self):\n        self.handlers: dict[str, list] = {}\n    def on(self, name, handler):\n"
+    "        if name not in self.handlers:\n            self.handlers[name] = []\n        self.handlers[name].append(handler)\n"
+)
+_DECORATING = (
+    "class Bus:\n    def __init__(self):\n        self.handlers = []\n    def on(self, name):\n        def decorator(handler):\n"
+    "            self.handlers.append(handler)\n            return handler\n        return decorator\n"
+)
 CASES = [
+    Case(
+        "a bus that asks for its keys",
+        bad=f"{_KEYED_BUS}    def emit(self, name, event):\n        for handler in self.handlers.get(name, []):\n            try:\n                handler(event)\n"
+        "            except Exception:\n                print(name)\nasync def handler(event): ...\nbus = Bus()\nbus.on('start', handler)  # here\n",
+    ),
+    Case(
+        "a bus that hands its handlers out",
+        good=f"{_KEYED_BUS}    def emit(self, name, event):\n        for handler in self.handlers.get(name, []):\n            handler(event)\n"
+        "    def all(self, name):\n        return self.handlers[name]\nasync def handler(event): ...\nbus = Bus()\nbus.on('start', handler)\n",
+    ),
+    Case(
+        "a bus that decorates",
+        bad=f"{_DECORATING}    def emit(self, event):\n        for handler in self.handlers:\n            handler(event)\n"
+        "bus = Bus()\n@bus.on('start')\nasync def handler(event):  # here\n    print(event)\n",
+    ),
+    Case(
+        "a bus that decorates and awaits",
+        good=f"{_DECORATING}    async def emit(self, event):\n        for handler in self.handlers:\n            await handler(event)\n"
+        "bus = Bus()\n@bus.on('start')\nasync def handler(event):\n    print(event)\n",
+    ),
+    Case(
+        "a bus that decorates, of plain handlers",
+        good=f"{_DECORATING}    def emit(self, event):\n        for handler in self.handlers:\n            handler(event)\n"
+        "bus = Bus()\n@bus.on('start')\ndef handler(event):\n    print(event)\n",
+    ),
     Case(
         "a function of the project that calls it",
         bad="def each(items, fn):\n    for item in items:\n        fn(item)\nasync def save(item): ...\ndef main(items):\n    each(items, save)  # here\n",
@@ -333,6 +370,33 @@ def _own_slot(program: Program, call: Call) -> Iterator[Finding]:
             return
 
 
+def _registered(program: Program, function: Function, decorator: Node) -> Finding | None:
+    """`@bus.on("start")` above an async function, where the bus calls what it was given and drops what comes back."""
+    value = program.effects.decorator(function, decorator)
+    taker = value.function if isinstance(value, FunctionValue) else None
+    if not isinstance(taker, Function) or taker.is_async:
+        return None
+    dropped = dropped_by_decorator(program, taker, is_called=decorator[KIND] == "call")
+    if dropped is None:
+        return None
+    line, column = function.facts.at[:2]
+    message = (
+        f"`{taker.qualname}` keeps `{function.qualname}` and later throws away the coroutine it gets, "
+        "so its body never runs"
+    )
+    reasons = (
+        Reason(f"`{function.qualname}` is `async def`", *function.place),
+        Reason(
+            f"what `{taker.qualname}` decorates is called, and what comes back is dropped", dropped.path, dropped.at[0]
+        ),
+    )
+    finding = tell_at(
+        program, "TR402", "async-function-in-sync-slot", function, (line, column, line, column + len("async def")),
+        message, sure=False, reasons=reasons,
+    )  # fmt: skip
+    return finding._replace(repair=plain_function_that_starts(function.module))
+
+
 def _managed(program: Program, function: Function) -> Iterator[Finding]:
     """`@contextmanager` above an async generator: `with` calls `next` on it, which it does not have."""
     innermost = function.facts.decorators[-1]
@@ -345,10 +409,13 @@ def _managed(program: Program, function: Function) -> Iterator[Finding]:
             Reason(f"`{function.qualname}` is `async def` and yields", *function.place),
             Reason("`contextlib.asynccontextmanager` is for async generators, which `async with` enters"),
         )
-        yield tell_at(
+        finding = tell_at(
             program, "TR402", "async-function-in-sync-slot", function, (line, column, line, column + len("async def")),
             message, sure=True, reasons=reasons,
         )  # fmt: skip
+        yield finding._replace(
+            repair="decorate it with `contextlib.asynccontextmanager`, and enter it with `async with`"
+        )
 
 
 @cache
@@ -534,6 +601,10 @@ def _decorated(program: Program, module: Module, function: Function) -> Iterator
             )  # fmt: skip
             own = next((advice for top, advice in _OF_FRAMEWORKS.items() if decorator_name.startswith(top)), "")
             yield finding._replace(repair=own or command_run_by_hand(module))
+            return
+        registered = _registered(program, function, decorator)
+        if registered is not None:
+            yield registered
             return
         if not is_harmless(program, function, decorator) and last_name(node) not in _PASSING:
             return  # whatever it makes of the function, it is not for us to say

@@ -20,6 +20,7 @@ from troth.analysis.findings import Edit, Finding, Fix
 from troth.analysis.rules._finding import tell_at
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.semantics.queries.refused_operands import Refusal, refused
+from troth.analysis.semantics.values import Instance, members_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,6 +33,15 @@ _CLASS = (
     "class Timer:\n    def __enter__(self):\n        return self\n    def __exit__(self, *a):\n        return None\n"
 )
 CASES = [
+    Case(
+        "one that lacks what its type has",
+        good=f"{_CLASS}    def connect(self): ...\nasync def main(timer: Timer):\n    if hasattr(timer, 'connect'):\n        timer.connect()\n"
+        "    else:\n        async with timer:\n            print(1)\n",
+    ),
+    Case(
+        "an object that nothing enters",
+        bad="class Connection:\n    def close(self): ...\nasync def main(connection: Connection):\n    async with connection:  # here\n        print(1)\n",
+    ),
     Case(
         "a function",
         bad=f"{_PLAIN}async def main():\n    async with open_file() as file:  # here\n        print(file)\n",
@@ -94,7 +104,9 @@ def check(program: Program) -> Iterator[Finding]:
     """Plain contexts under `async with`."""
     for refusal in refused(program, "async with"):
         line, column, *_ = refusal.operand.at
-        message = f"`async with` on {_named(refusal.operand.node)}{refusal.what} raises TypeError and enters nothing"
+        named = _named(refusal.operand.node)
+        what = f"{named}, {refusal.what}," if named else refusal.what
+        message = f"`async with` on {what} raises TypeError and enters nothing"
         yield tell_at(
             program, "TR417", "async-with-on-plain-context", refusal.function,
             (line, column, line, column + len("async with")), message,
@@ -104,8 +116,8 @@ def check(program: Program) -> Iterator[Finding]:
 
 def _named(node: Node) -> str:
     if node[KIND] == "call":
-        return f"`{callee_text(node[CALL_FUNC])}(…)`, "
-    return f"`{callee_text(node)}`, " if node[KIND] in {"name", "attr"} else ""
+        return f"`{callee_text(node[CALL_FUNC])}(…)`"
+    return f"`{callee_text(node)}`" if node[KIND] in {"name", "attr"} else ""
 
 
 def _fix(program: Program, refusal: Refusal) -> Fix | None:
@@ -113,9 +125,18 @@ def _fix(program: Program, refusal: Refusal) -> Fix | None:
     text = program.text(path)
     start = text.offset(at[0], at[1])
     match = re.compile(r"async\s+(?=with\b)").match(text.value, start)
-    if path.endswith(".ipynb") or match is None or not _is_alone(refusal):
+    if path.endswith(".ipynb") or match is None or not _is_alone(refusal) or not _can_be_entered(program, refusal):
         return None
     return Fix("use a plain `with`", "likely", (Edit(path, start, match.end(), ""),))
+
+
+def _can_be_entered(program: Program, refusal: Refusal) -> bool:
+    """Whether a plain `with` enters it: an object of the project may be made for neither."""
+    return all(
+        program.classes.has(member.cls, "__enter__") is not False
+        for member in members_of(refusal.operand.value)
+        if isinstance(member, Instance)
+    )
 
 
 def _is_alone(refusal: Refusal) -> bool:

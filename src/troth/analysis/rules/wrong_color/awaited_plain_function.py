@@ -48,6 +48,10 @@ if TYPE_CHECKING:
 
 CASES = [
     Case(
+        "one that may give back what it is given",
+        good="async def load(): ...\ndef checked(value):\n    if not value:\n        return {}\n    return value\nasync def main():\n    await checked(load())\n",
+    ),
+    Case(
         "a function",
         bad="def load(n: int) -> str:\n    return str(n)\nasync def main():\n    return await load(1)  # here\n",
         fixed="def load(n: int) -> str:\n    return str(n)\nasync def main():\n    return load(1)  # here\n",

@@ -27,6 +27,12 @@ _LOAD = "async def load(n=0) -> int:\n    return n\n"
 _SESSION = "from contextlib import asynccontextmanager\n@asynccontextmanager\nasync def session():\n    yield 1\n"
 CASES = [
     Case(
+        "asked for by its `__await__`",
+        good="from collections.abc import Callable\nclass Rules:\n    def __init__(self):\n        self.rules: list[Callable[[int], bool]] = []\n"
+        "    async def check(self, x):\n        for rule in self.rules:\n            result = rule(x)\n"
+        "            if hasattr(result, '__await__'):\n                result = await result\n            print(result)\n",
+    ),
+    Case(
         "a property",
         bad="class User:\n    @property\n    def name(self) -> str:\n        return 'x'\nasync def main(user: User):\n    return await user.name  # here\n",
         fixed="class User:\n    @property\n    def name(self) -> str:\n        return 'x'\nasync def main(user: User):\n    return user.name  # here\n",

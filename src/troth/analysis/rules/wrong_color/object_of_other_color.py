@@ -1,10 +1,11 @@
 """Object of the other color.
 
-What it finds: an object given to a function or a constructor that asks for a `Protocol`, where a method that is used there
-has the other color in the object's class: plain where the protocol's is awaited, `async def` where it is called plainly.
-Why it matters: Python looks at no protocol. The plain method runs, and then the `await` raises TypeError; the async one is
+What it finds: an object given to a function or a constructor that asks for a `Protocol` or a base class, where a method
+that is used there has the other color in the object's class: plain where it is awaited, `async def` where it is called
+plainly.
+Why it matters: Python looks at no annotation. The plain method runs, and then the `await` raises TypeError; the async one is
 called, its coroutine is dropped, and it never runs.
-How to repair: give the method the color that the protocol has.
+How to repair: give the method the color that the protocol or the base has.
 How sure the fix is: none is offered; the class may be in use elsewhere as it is.
 """
 
@@ -13,8 +14,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, MutableMapping
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.fields import CALL_FUNC, KIND, VALUE
 from troth.analysis.facts.model import ASYNC
-from troth.analysis.facts.names import last_name
+from troth.analysis.facts.names import dotted, last_name
+from troth.analysis.facts.nodes import of_kind
 from troth.analysis.findings import Finding, Reason
 from troth.analysis.incremental.project_queries import part, question
 from troth.analysis.rules._finding import tell_at
@@ -33,7 +36,28 @@ if TYPE_CHECKING:
 
 _SINK = "from typing import Protocol\nclass Sink(Protocol):\n    async def put(self, item) -> None: ...\n    def close(self) -> None: ...\n"
 _FILL = "async def fill(sink: Sink):\n    await sink.put(1)\n    sink.close()\n"
+_BASE = "class Base:\n    async def work(self):\n        print(1)\n"
 CASES = [
+    Case(
+        "plain below a base that is awaited",
+        bad=f"{_BASE}class Quick(Base):\n    def work(self):\n        print(2)\nasync def run(base: Base):\n    await base.work()\n"
+        "async def main():\n    await run(Quick())  # here\n    await run(Base())\n",
+    ),
+    Case(
+        "async below a base that is called",
+        bad="class Base:\n    def work(self):\n        print(1)\nclass Remote(Base):\n    async def work(self):\n        await self.close()\n"
+        "def run(base: Base):\n    base.work()\nrun(Remote())  # here\nrun(Base())\n",
+    ),
+    Case(
+        "async below a base, where what comes back is handed on",
+        good="class Base:\n    def work(self):\n        return 1\nclass Remote(Base):\n    async def work(self):\n        await self.close()\n"
+        "def run(base: Base):\n    return base.work()\nasync def main():\n    await run(Remote())\n",
+    ),
+    Case(
+        "of the color of the base",
+        good=f"{_BASE}class Slow(Base):\n    async def work(self):\n        print(2)\nclass Quick(Base):\n    def work(self):\n        print(2)\n"
+        "async def run(base: Base):\n    await base.work()\nasync def main():\n    await run(Slow())\n    Quick().work()\n",
+    ),
     Case(
         "plain where it is awaited",
         bad=_SINK
@@ -122,6 +146,33 @@ def _protocols(program: Program) -> dict[str, Class]:
     }
 
 
+def _bases(program: Program) -> dict[str, Class]:
+    """The classes of the project below which a method has another color than in them, by name; as above."""
+    by_name: dict[str, set[tuple[str, bool]]] = {}
+    for below in program.said("methods of derived classes").values():
+        for name, method, is_async in below:
+            by_name.setdefault(name, set()).add((method, is_async))
+    bases: dict[str, Class] = {}
+    for name, methods in by_name.items():
+        same = [cls for cls in program.index.classes_like(name.lower()) if cls.name == name]
+        if len(same) == 1 and not is_protocol(same[0]):
+            (cls,) = same
+            if any(m in cls.methods and cls.module.function(cls.methods[m][-1]).is_async != a for m, a in methods):
+                bases[name] = cls
+    return bases
+
+
+@part("methods of derived classes")
+def _derived_in(file: FileFacts) -> list[tuple[str, str, bool]]:
+    return [
+        (last_name(base), method, bool(file.functions[indexes[-1]].flags & ASYNC))
+        for c in file.classes
+        for base in c.bases
+        for method, indexes in c.methods
+        if last_name(base) and not method.startswith("__")
+    ]
+
+
 @part("async protocols")
 def _protocols_in(file: FileFacts) -> list[tuple[str, int, bool]]:
     return [
@@ -136,7 +187,7 @@ def _takers(program: Program) -> dict[Function, dict[str, Class]]:
     answers: MutableMapping[str, dict[Function, dict[str, Class]]] = program.answers_to("takers of protocols")
     if "" not in answers:
         by_function: dict[Function, dict[str, Class]] = {}
-        for protocol, cls in _protocols(program).items():
+        for protocol, cls in (_bases(program) | _protocols(program)).items():
             for function in program.index.functions_annotated(protocol):
                 for name, annotation, _, _ in function.facts.params:
                     if annotation is not None and last_name(annotation) == protocol:
@@ -162,14 +213,19 @@ def _judge(program: Program, call: Call, target: tuple[Function, int], wanted: d
         if name not in wanted or not isinstance(value, Instance) or value.guess or not isinstance(value.cls, Class):
             continue
         protocol, cls = wanted[name], value.cls
-        if is_protocol(cls) or protocol in program.classes.order(cls):
+        if is_protocol(cls) or (is_protocol(protocol) == (protocol in program.classes.order(cls))):
             continue
         for method, indexes in protocol.methods.items():
             declared = protocol.module.function(indexes[-1])
             mine = _method(program, cls, method)
             if mine is None or declared.is_generator or mine.is_generator or mine.is_async == declared.is_async:
                 continue
-            if not declared.facts.decorators and _is_used(function, name, declared) and _is_of_its_color(program, mine):
+            if (
+                not declared.facts.decorators
+                and _is_used(function, name, declared)
+                and _is_of_its_color(program, mine)
+                and (is_protocol(protocol) or _counts_for_base(function, name, declared))
+            ):
                 yield _told(program, call, protocol, declared, mine)
                 return
 
@@ -213,6 +269,21 @@ def _is_used(taker: Function, param: str, asked: Function) -> bool:
     )
 
 
+def _counts_for_base(taker: Function, param: str, asked: Function) -> bool:
+    """Whether a method of a base is awaited there, or what it gives is dropped: else the taker's caller may await it.
+
+    Of one that only declares it, TR404 tells.
+    """
+    return not asked.is_abstract and (asked.is_async or _is_dropped(taker, param, asked))
+
+
+def _is_dropped(taker: Function, param: str, asked: Function) -> bool:
+    return any(
+        statement[VALUE][KIND] == "call" and dotted(statement[VALUE][CALL_FUNC]) == f"{param}.{asked.name}"
+        for statement in of_kind(taker.body(), "expr")
+    )
+
+
 def _told(program: Program, call: Call, protocol: Class, asked: Function, mine: Function) -> Finding:
     if asked.is_async:
         phrase = f"awaits `{protocol.name}.{asked.name}`, but `{mine.qualname}` is plain: it runs, and then the `await` raises TypeError"
@@ -222,7 +293,11 @@ def _told(program: Program, call: Call, protocol: Class, asked: Function, mine: 
         )
     reasons = (
         Reason(f"`{mine.qualname}` is `{'async def' if mine.is_async else 'def'}`", *mine.place),
-        Reason(f"`{protocol.name}` asks for `{'async def' if asked.is_async else 'def'} {asked.name}`", *asked.place),
+        Reason(
+            f"`{protocol.name}` {'asks for' if is_protocol(protocol) else 'has'} "
+            f"`{'async def' if asked.is_async else 'def'} {asked.name}`",
+            *asked.place,
+        ),
     )
     return tell_at(
         program, "TR413", "object-of-other-color", call.caller, call.at, f"`{call.text}` {phrase}", sure=False,

@@ -89,6 +89,13 @@ CASES = [
         "class Remote(Base):\n    async def work(self):\n        await self.close()\n",
     ),
     Case(
+        "plain where the base runs it",
+        bad="import asyncio\nclass Base:\n    async def work(self):\n        await self.close()\n    def start(self):\n        asyncio.run(self.work())\n"
+        "class Quick(Base):\n    def work(self) -> None:  # here\n        print(1)\n",
+        fixed="import asyncio\nclass Base:\n    async def work(self):\n        await self.close()\n    def start(self):\n        asyncio.run(self.work())\n"
+        "class Quick(Base):\n    async def work(self) -> None:  # here\n        print(1)\n",
+    ),
+    Case(
         "a base that prints what it gets",
         bad="class Base:\n    def work(self):\n        return 1\n    def start(self):\n        print(self.work())\n"
         "class Remote(Base):\n    async def work(self):  # here\n        return await self.close()\n",
@@ -248,7 +255,7 @@ def _called_through_base(program: Program, pairs: dict[Function, Function]) -> I
         if not found or _looks_at_results(program, caller):
             continue
         body = caller.body()
-        handed_on = {*_returned_calls(body), *_awaited_later(body), *_run_on_the_spot(body)}
+        handed_on = {*_returned_calls(body), *_awaited_later(body)}
         for target, call in found:
             if (
                 call.is_awaited or call.at not in handed_on
@@ -272,13 +279,14 @@ def _called_through_base(program: Program, pairs: dict[Function, Function]) -> I
 
 def _calls_of(program: Program, caller: Function, wanted: Collection[Function]) -> Iterator[tuple[Function, Call]]:
     """The calls of the wanted functions, in their own color, on what may be an object of a class below."""
+    run = frozenset(_run_on_the_spot(caller.body()))
     for call in program.calling.of(caller):
         for member in members_of(call.callee):
             target = member.function if isinstance(member, FunctionValue) else None
             if (
                 isinstance(target, Function)
                 and target in wanted
-                and call.is_awaited == target.is_async
+                and (call.is_awaited or call.at in run) == target.is_async
                 and call.text != f"super.{target.name}"
                 and not _is_super(call)
                 and not _is_made_here(call, target)

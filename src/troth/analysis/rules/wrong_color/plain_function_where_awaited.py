@@ -201,10 +201,13 @@ def _managed(program: Program, function: Function) -> Iterator[Finding]:
             Reason(f"`{name}` is a plain `def` that yields", *function.place),
             Reason("`contextlib.contextmanager` is for plain generators, which `with` enters"),
         )
-        yield tell_at(
+        finding = tell_at(
             program, "TR403", "plain-function-where-awaited", function, (line, column, line, column + len("def")),
             message, sure=True, reasons=reasons,
         )  # fmt: skip
+        yield finding._replace(
+            repair="make it `async def`, or decorate it with `contextlib.contextmanager` for a plain `with`"
+        )
 
 
 def _may_hand_over(program: Program, function: Function, names: Collection[str]) -> bool:

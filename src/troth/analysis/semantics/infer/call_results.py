@@ -633,6 +633,9 @@ class Calls:
             pair = correction(cls.qualified).pairs.get(cls.qualified)
             if pair is not None:
                 return TupleOf(tuple([Instance(library.library_class(qualified), (), why) for qualified in pair]))
+            session = dict(values).get("class_") if cls.name == "sessionmaker" else None
+            if isinstance(session, ClassObject):  # `sessionmaker(engine, class_=AsyncSession)` makes that one
+                return CallableType(self._program.types.instance(session.cls, (), why))
             return self._program.types.instance(cls, (), why)
         instance = Instance(cls, (), why)
         if self._program.classes.has(cls, "__await__"):

@@ -37,6 +37,7 @@ from troth.analysis.semantics.values import (
     Instance,
     Value,
     members_of,
+    says_something,
     union,
 )
 
@@ -383,11 +384,13 @@ class Classes:
     def _typed(self, cls: Class, name: str, assigned: list[tuple[str, int, Node | None, Node | None]]) -> Value | None:
         program = self._program
         where = (cls.module.path, cls.facts.at[0])
+        vague: Value | None = None  # `Any | None`, where nothing that is assigned tells more
         if name in cls.annotations:
             why = (f"`{name}` is {OF_CLASS} (annotated in `{cls.name}`)", *where)
             annotated = program.types.annotated(cls.annotations[name], cls.module, None, cls, why)
-            if annotated is not None:
+            if says_something(annotated):
                 return annotated
+            vague = annotated
         values: list[Value | None] = []
         for _, index, annotation, value in assigned:
             function = cls.module.function(index)
@@ -396,15 +399,16 @@ class Classes:
             if annotation is not None:
                 annotated = program.types.annotated(annotation, cls.module, function, cls, why)
                 is_table = value is not None and value[KIND] == "dict" and bool(value[DICT_KEYS])
-                if annotated is not None and (not is_table or _says_what_it_holds(annotated)):
+                if says_something(annotated) and (not is_table or _says_what_it_holds(annotated)):
                     return annotated  # but a table written out says more than `dict[str, Callable]`
+                vague = annotated
             if value is not None:
                 values.append(program.assigned_in(function, name, value))
         if name in cls.values:
             field_value = self._made_by_field(cls, cls.values[name])
             values.append(None if self._is_for_others(cls, name, field_value) else field_value)
         real = [v for v in values if v is not NONE]
-        return union(real) if real else (NONE if values else None)
+        return union(real) if real else (vague or (NONE if values else None))
 
     def _made_by_field(self, cls: Class, node: Node) -> Value | None:
         """What a value in the body of a class gives its objects: `attr.ib(factory=Store)` gives each a `Store`."""
@@ -534,7 +538,7 @@ class Classes:
         return self._children[cls]
 
 
-def _says_what_it_holds(declared: Value) -> bool:
+def _says_what_it_holds(declared: Value | None) -> bool:
     """Whether a dict is declared to hold objects of known classes."""
     if not isinstance(declared, Builtin) or not declared.args:
         return False

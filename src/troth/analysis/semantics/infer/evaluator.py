@@ -368,6 +368,8 @@ class Evaluator:
                 else:
                     self.lacks(base, name, at, base_node)
                 return None
+            if base.guess:  # what is read from a guess is one
+                member = union([_guessed(m) for m in members_of(member)])
             return self._property_site(member, name, at, base)
         if isinstance(base, ModuleValue):
             return self.program.names.attribute(base, name)
@@ -601,6 +603,8 @@ class Evaluator:
         last = self.value(node[ITEMS][-1])
         if None in values and isinstance(last, Instance) and all(v is None for v in values):
             return Instance(last.cls, last.args, last.why, guess=True)  # `store or Store()`: the default tells the type
+        if None in values and type(last) is ClassObject and all(v is None for v in values):
+            return CallableType(Instance(last.cls, (), None, guess=True))  # `factory or Store`: so does it here
         return union([*values, last])
 
     def on_and(self, node: Node) -> Value | None:
@@ -1044,6 +1048,12 @@ def _by_type_argument(result: Value | None, of: Instance) -> Value | None:
         if any(isinstance(m, Instance) and m.cls is cls for m in result.members):
             return of.args[0]
     return result
+
+
+def _guessed(value: Value | None) -> Value | None:
+    if type(value) is Instance and not value.guess:
+        return Instance(value.cls, value.args, value.why, guess=True)
+    return value
 
 
 def _class_of(value: Value) -> Class | None:

@@ -26,13 +26,13 @@ _RESPONSE = "aiohttp.client_reqrep.ClientResponse"
 _ORDER = ("aiohttp", "starlette", "fastapi", "websockets", "discord", "nextcord", "disnake", "telegram", "aiogram")
 
 
-def given_by_framework(function: Function, name: str) -> Value | None:
+def given_by_framework(program: ProjectFiles, function: Function, name: str) -> Value | None:
     """What a parameter without a type stands for in an `async def`, by its name and that of its neighbors.
 
     A websocket is kept by objects as well, whose `__init__` cannot be async.
     """
     if not function.is_async:
-        return _handled(function, name) if function.name == "__init__" and name == "websocket" else None
+        return _handled(program, function, name) if function.name == "__init__" and name == "websocket" else None
     if name == "call_next":
         return CallableType(Awaitable(None), "`call_next` of a middleware gives the response to whoever awaits it")
     if name in {"receive", "send"} and "receive" in function.params and "send" in function.params:
@@ -40,7 +40,7 @@ def given_by_framework(function: Function, name: str) -> Value | None:
     if name in {"reader", "writer"} and "reader" in function.params and "writer" in function.params:
         cls = "asyncio.streams.StreamReader" if name == "reader" else "asyncio.streams.StreamWriter"
         return _guess(cls, f"`{name}` of a handler of connections is {OF_CLASS}", function)
-    handled = _handled(function, name)
+    handled = _handled(program, function, name)
     if handled is not None:
         return handled
     if name == "handler" and "request" in function.params and function.decorated_with("middleware"):
@@ -48,11 +48,13 @@ def given_by_framework(function: Function, name: str) -> Value | None:
     return None
 
 
-def _handled(function: Function, name: str) -> Value | None:
+def _handled(program: ProjectFiles, function: Function, name: str) -> Value | None:
     packages = function.module.packages
     for top in _libraries():
         qualified = correction(top).parameters.get(name) if top in packages else None
         if qualified is not None:
+            if program.finder.find(top, function.module.path) is not None:
+                continue  # the project is that library, or an edition of it that the tables do not know
             return _guess(qualified, f"`{name}` of a handler is {OF_CLASS}, in a file that imports {top}", function)
     return None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from troth.analysis.facts.fields import CALL_FUNC, KIND
+from troth.analysis.facts.fields import CALL_FUNC, KIND, NAME_ID
 from troth.analysis.facts.names import callee_text, decorator_name, last_name
 from troth.analysis.facts.nodes import words_of
 from troth.analysis.knowledge.semantics import semantics
@@ -146,6 +146,8 @@ def gives_a_result_sometimes(program: Inference, function: Function) -> bool:
     words = [param[0] for param in function.facts.params] + list(function.facts.calls)
     if any(_OF_COLORS.search(word) for word in words):
         return False  # it may give the one or the other
+    if any(node[KIND] == "name" and node[NAME_ID] in function.params for node in returned(function.body())):
+        return False  # it gives back what it is given, which may be a promise
     resolved = [member for member in members_of(program.inferred(function)) if member is not None]
     return any(isinstance(member, Builtin | TupleOf | Table) for member in resolved) and all(
         is_no_promise(member, program) for member in resolved

@@ -73,10 +73,10 @@ class Parameters:
             value = (
                 (self._as_elsewhere(owner, name) if owner is not None else None)
                 or self.by_convention(name)
-                or given_by_framework(function, name)
+                or given_by_framework(self._program, function, name)
             )
         elif name == "call_next" and (value is None or isinstance(value, External)):
-            value = given_by_framework(function, name)
+            value = given_by_framework(self._program, function, name)
         return value
 
     def _given(self, declared: Value | None, injected: Value | None, function: Function, name: str) -> Value | None:

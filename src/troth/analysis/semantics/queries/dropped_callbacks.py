@@ -2,7 +2,7 @@
 
 A parameter counts where every use of it is a call whose result is dropped, or a question whether there is one, in the
 function itself or in a function inside it; where it is kept, as an attribute of `self` or in a collection there, every
-use of that attribute has to be one, and no other file may mention the attribute.
+use of that attribute has to be one, and no other file may take the attribute from outside.
 
 By the same rules a parameter that is kept wants an async function where every call of it is awaited.
 """
@@ -12,6 +12,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from troth.analysis.facts.fields import (
+    ANNASSIGN_TARGET,
+    ANNASSIGN_VALUE,
     AT,
     ATTR_BASE,
     ATTR_NAME,
@@ -19,6 +21,8 @@ from troth.analysis.facts.fields import (
     CALL_ARGS,
     CALL_FUNC,
     CALL_KEYWORDS,
+    COMPARE_LEFT,
+    COMPARE_OPS,
     COMPARE_OTHERS,
     FOR_IS_ASYNC,
     FOR_ITER,
@@ -34,6 +38,7 @@ from troth.analysis.facts.model import PARAM_NAME
 from troth.analysis.facts.nodes import children, of_kind
 from troth.analysis.incremental.project_queries import part
 from troth.analysis.semantics.evidence.awaited_parameters import AwaitedParameter, asks_for_color
+from troth.analysis.semantics.infer.identity_functions import returned
 from troth.analysis.semantics.symbols import Class
 
 if TYPE_CHECKING:
@@ -43,7 +48,13 @@ if TYPE_CHECKING:
     from troth.analysis.semantics.program import Program
     from troth.analysis.semantics.symbols import Function
 
-__all__ = ["DroppedCallback", "awaited_listeners", "dropped_callbacks", "takers_of_callbacks"]
+__all__ = [
+    "DroppedCallback",
+    "awaited_listeners",
+    "dropped_by_decorator",
+    "dropped_callbacks",
+    "takers_of_callbacks",
+]
 
 _PUTTING = frozenset({"append", "add", "appendleft"})
 _HARMLESS = frozenset({"append", "add", "appendleft", "remove", "discard", "clear", "pop"})
@@ -123,13 +134,23 @@ class _Handling(NamedTuple):
 
 
 def _find(program: Program, function: Function, *, is_awaited: bool = False) -> Iterator[DroppedCallback]:
-    for name, dropped, attribute, is_collection in _handled_in(function, is_awaited=is_awaited):
-        if dropped is not None:
-            yield DroppedCallback(function, name, function.module.path, dropped, is_kept=False)
-        elif function.owner is not None:
-            at = _used_by_class(program, function.owner, attribute, is_collection=is_collection, is_awaited=is_awaited)
-            if at is not None:
-                yield DroppedCallback(function, name, function.module.path, at, is_kept=True)
+    for handling in _handled_in(function, is_awaited=is_awaited):
+        callback = _callback(program, function, handling, function.owner, is_awaited=is_awaited)
+        if callback is not None:
+            yield callback
+
+
+def _callback(
+    program: Program, function: Function, handling: _Handling, owner: Class | None, *, is_awaited: bool
+) -> DroppedCallback | None:
+    """The parameter, if it, or the attribute of `owner` that keeps it, is called in vain and not used otherwise."""
+    name, at, attribute, is_collection = handling
+    if at is not None:
+        return DroppedCallback(function, name, function.module.path, at, is_kept=False)
+    if owner is None:
+        return None
+    at = _used_by_class(program, owner, attribute, is_collection=is_collection, is_awaited=is_awaited)
+    return None if at is None else DroppedCallback(function, name, function.module.path, at, is_kept=True)
 
 
 def _handled_in(function: Function, *, is_awaited: bool) -> tuple[_Handling, ...]:
@@ -151,13 +172,58 @@ def _handlings(function: Function, *, is_awaited: bool) -> Iterator[_Handling]:
         uses = _Uses(("name", name), receiver, is_awaited=is_awaited)
         for body in bodies:
             uses.read(body)
-        if uses.is_open or bool(uses.kept) == bool(uses.dropped):
-            continue
-        if uses.dropped:
-            yield _Handling(name, uses.dropped[0], "", is_collection=False)
-        elif len(uses.kept) == 1:
-            ((attribute, is_collection),) = uses.kept.items()
-            yield _Handling(name, None, attribute, is_collection)
+        handling = _handling(name, uses)
+        if handling is not None:
+            yield handling
+
+
+def _handling(name: str, uses: _Uses) -> _Handling | None:
+    if uses.is_open or bool(uses.kept) == bool(uses.dropped):
+        return None
+    if uses.dropped:
+        return _Handling(name, uses.dropped[0], "", is_collection=False)
+    if len(uses.kept) != 1:
+        return None
+    ((attribute, is_collection),) = uses.kept.items()
+    return _Handling(name, None, attribute, is_collection)
+
+
+def dropped_by_decorator(program: Program, decorator: Function, *, is_called: bool) -> DroppedCallback | None:
+    """The same of what a decorator of the project is put on, which it may give back: `@bus.on`, `@bus.on("start")`."""
+    answers: MutableMapping[tuple[Function, bool], DroppedCallback | None] = program.answers_to("dropped by decorators")
+    key = (decorator, is_called)
+    if key not in answers:
+        answers[key] = _by_decorator(program, decorator, is_called=is_called)
+    return answers[key]
+
+
+def _by_decorator(program: Program, decorator: Function, *, is_called: bool) -> DroppedCallback | None:
+    taker = _given_back(decorator) if is_called else decorator
+    if taker is None or decorator.facts.decorators or asks_for_color(decorator) or asks_for_color(taker):
+        return None
+    is_bound = decorator.owner is not None and bool(decorator.facts.params)
+    receiver = decorator.facts.params[0][0] if is_bound else ""
+    params = [name for name, _, _, kind in taker.facts.params if kind not in {"*", "**"} and name != receiver]
+    if len(params) != 1:
+        return None
+    (name,) = params
+    uses = _Uses(("name", name), receiver, may_be_returned=True)
+    for body in (taker.body(), *_inside(taker)):
+        uses.read(body)
+    handling = _handling(name, uses)
+    if handling is None or handling.dropped is not None:
+        return None  # TR120 tells of a wrapper that drops it
+    return _callback(program, taker, handling, decorator.owner, is_awaited=False)
+
+
+def _given_back(function: Function) -> Function | None:
+    """The function inside that another one returns, and nothing else."""
+    nodes = list(returned(function.body()))
+    if len(nodes) != 1 or nodes[0][KIND] != "name":
+        return None
+    bindings = function.module.inner(function.index).get(nodes[0][NAME_ID], ())
+    inner = [binding for binding in bindings if not isinstance(binding, Class)]
+    return inner[0] if len(inner) == 1 and not inner[0].is_async and not inner[0].facts.decorators else None
 
 
 def _inside(function: Function) -> Iterator[tuple[Node, ...]]:
@@ -173,7 +239,7 @@ def _used_by_class(program: Program, cls: Class, attribute: str, *, is_collectio
         isinstance(ancestor, Class) and ancestor is not cls for ancestor in program.classes.order(cls)
     ):
         return None
-    if any(path != cls.module.path for path in program.index.files_mentioning({attribute})):
+    if any(_reaches_in(program, path, cls, attribute) for path in program.index.files_mentioning({attribute})):
         return None
     kind = f"{'awaited' if is_awaited else 'dropped'} in {'the items of ' if is_collection else ''}{attribute}"
     return cls.module.recalled(
@@ -203,16 +269,35 @@ def _used_in_file(cls: Class, attribute: str, *, is_collection: bool, is_awaited
     return dropped[0] if dropped else None
 
 
+def _reaches_in(program: Program, path: str, cls: Class, attribute: str) -> bool:
+    """Whether another file may take the attribute of such an object: its own classes may have one of that name."""
+    if path == cls.module.path:
+        return False
+    module = program.module(path)
+    return any(
+        node[ATTR_NAME] == attribute and node[ATTR_BASE] != ("name", "self")
+        for index in range(len(module.facts.functions))
+        for node in of_kind(module.function(index).body(), "attr")
+    )
+
+
 class _Uses:
     """What is done with a variable, or with an attribute of `self`, in some statements."""
 
     def __init__(
-        self, wanted: tuple[str, ...], receiver: str, *, is_collection: bool = False, is_awaited: bool = False
+        self,
+        wanted: tuple[str, ...],
+        receiver: str,
+        *,
+        is_collection: bool = False,
+        is_awaited: bool = False,
+        may_be_returned: bool = False,
     ) -> None:
         self.wanted = wanted
         self.tag = "await" if is_awaited else "expr"  # the calls that are looked for stand in such a node
         self.receiver = receiver
         self.is_collection = is_collection
+        self.may_be_returned = may_be_returned
         self.is_open = False
         self.dropped: list[At] = []
         self.kept: dict[str, bool] = {}  # attributes of the receiver, and whether it is one of several there
@@ -228,7 +313,15 @@ class _Uses:
             return
         if kind == "call" and self._handled(node):
             return
+        if kind == "return" and self.may_be_returned and node[VALUE] is not None and self._is_it(node[VALUE]):
+            return
         if kind == "assign" and self._assigned(node):
+            return
+        if kind == "annassign" and self.wanted[KIND] == "attr" and self._is_it(node[ANNASSIGN_TARGET]):
+            self.read(() if node[ANNASSIGN_VALUE] is None else (node[ANNASSIGN_VALUE],))
+            return
+        if kind == "compare" and set(node[COMPARE_OPS]) <= {"in", "not in"} and self.is_collection:
+            self.read([part for part in (node[COMPARE_LEFT], *node[COMPARE_OTHERS]) if not self._is_content(part)])
             return
         if kind in {"if", "while"} and self._is_it(node[TEST]):
             self.read((*node[BODY], *node[ORELSE]))
@@ -286,7 +379,8 @@ class _Uses:
     def _handled(self, call: Node) -> bool:
         """`callable(fn)`, `self.handlers.append(fn)`, and what else is done to the collection as a whole."""
         callee, arguments = call[CALL_FUNC], call[CALL_ARGS]
-        if callee[KIND] == "name" and callee[NAME_ID] in _ASKING and len(arguments) == 1 and self._is_it(arguments[0]):
+        is_question = callee[KIND] == "name" and callee[NAME_ID] in _ASKING and len(arguments) == 1
+        if is_question and (self._is_it(arguments[0]) or (self.is_collection and self._is_content(arguments[0]))):
             return True
         if callee[KIND] != "attr":
             return False

@@ -18,6 +18,7 @@ from troth.analysis.semantics.values import (
     Instance,
     ModuleValue,
     Value,
+    says_something,
     union,
 )
 
@@ -146,7 +147,7 @@ class Names:
         annotation, value = cast("tuple[Node | None, Node | None]", binding)
         if annotation is not None:
             annotated = self._program.annotated(annotation, module)
-            if annotated is not None:
+            if says_something(annotated) or value is None:
                 return annotated
         return None if value is None else self._program.value_of(value, module)
 

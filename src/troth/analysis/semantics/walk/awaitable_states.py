@@ -454,7 +454,8 @@ class Ledger(Evaluator):
                 return program.reasons.of_own(value, function)
             return program.reasons.of_library(value, function)
 
-        site = Site(self.inside, at, function.name, function, "coroutine", True, why)
+        sure = not (isinstance(value.receiver, Instance) and value.receiver.guess)
+        site = Site(self.inside, at, function.name, function, "coroutine", sure, why)
         self.incidents[at, "not called"] = LossIncident("not called", site, at, given_to)
 
     def on_await(self, node: Node) -> Value | None:
@@ -619,8 +620,10 @@ class Ledger(Evaluator):
                     and node[2][position][KIND] == "name"
                 ):
                     self.env[node[2][position][1]] = None  # what it is, is found out at run time
-            elif func is None and (
-                (at in self._awaiting and not self._is_lost_inside(value))
+            elif (
+                at in self._awaiting and self.consumers.gives_back(func, position, name)
+                if func is not None
+                else (at in self._awaiting and not self._is_lost_inside(value))
                 or self.consumers.is_kept_by_namesake(node, position, name)
             ):
                 self.keep(value)

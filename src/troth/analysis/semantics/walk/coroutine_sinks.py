@@ -5,6 +5,7 @@ Everybody else may keep it: an unknown callee is always given the benefit of the
 
 from __future__ import annotations
 
+import builtins
 import re
 from typing import TYPE_CHECKING
 
@@ -151,6 +152,8 @@ class Consumers:
             return self._own(func, func.function, position, name)
         if isinstance(func, ClassObject):
             return self._constructed(func, position, name)
+        if func is None and callee[KIND] == "name" and _is_exception(callee[NAME_ID]):
+            return _dropper(callee[NAME_ID])
         if _is_message(func, callee):
             return _refuser(callee_text(callee), name or "fields")
         return None
@@ -342,6 +345,13 @@ class Consumers:
             return None  # what it does with it, the decorator may have done before
         return self._by_param(function, param)
 
+    def gives_back(self, func: Value | None, position: int, name: str | None) -> bool:
+        """Whether a function of the project asks for a result, and gives back whatever else it gets."""
+        if not isinstance(func, FunctionValue) or not isinstance(func.function, Function):
+            return False
+        param = self._param_of(func, func.function, position, name)
+        return param is not None and self._fate(func.function, param[PARAM_NAME]) == "asked"
+
     def refuses(self, func: FunctionValue, position: int, name: str | None) -> Taker | None:
         """Whether a function of the project declares that argument to be no awaitable."""
         function = func.function
@@ -389,9 +399,12 @@ class Consumers:
         if isinstance(cls, LibraryClass):
             return None
         name = name or _field_at(cls, position)
+        lowest = cls
         for ancestor in self._program.classes.order(cls):
             if not isinstance(ancestor, Class):
-                break
+                bases = [last_name(base) for base in lowest.facts.bases]
+                return _dropper(cls.name) if bases and all(map(_is_exception, bases)) else None
+            lowest = ancestor
             if "__init__" in ancestor.methods:
                 function = ancestor.module.function(ancestor.methods["__init__"][-1])
                 param = _param(list(function.facts.params)[1:], position, name)
@@ -411,6 +424,12 @@ def _is_message(func: Value | None, callee: Node) -> bool:
     text = func.path if isinstance(func, External) else callee_text(callee)
     module, _, name = text.rpartition(".")
     return module.endswith("_pb2") and name[:1].isupper()
+
+
+def _is_exception(name: str) -> bool:
+    """Whether it is a builtin exception: what it is made of is shown, and awaited by nobody."""
+    kind = getattr(builtins, name, None)
+    return isinstance(kind, type) and issubclass(kind, BaseException) and not issubclass(kind, StopIteration)
 
 
 def _dropper(name: str) -> Taker:

@@ -62,6 +62,8 @@ _AWAITABLE_TYPES = frozenset(
     | {"AsyncGeneratorType", "AbstractAsyncContextManager", "AsyncContextManager", "GeneratorType"}
 )
 
+_AWAITABLE_DUNDERS = frozenset({"__await__", "__aenter__", "__aexit__", "__aiter__", "__anext__"})
+
 
 class Narrowing(Ledger):
     """A walk that learns from conditions."""
@@ -88,6 +90,8 @@ class Narrowing(Ledger):
                 self._narrow_to_other(test[CALL_ARGS][0])
         elif kind == "call" and truth and len(test[CALL_ARGS]) == 1 and last_name(test[CALL_FUNC]) in _ASKS_FOR_OTHERS:
             self._narrow_to_other(test[CALL_ARGS][0])
+        elif kind == "call" and test[CALL_FUNC] == ("name", "hasattr") and len(test[CALL_ARGS]) == 2:
+            self._narrow_by_attribute(test[CALL_ARGS][0], test[CALL_ARGS][1], truth=truth)
         elif (
             kind == "compare"
             and len(test[COMPARE_OPS]) == 1
@@ -181,6 +185,22 @@ class Narrowing(Ledger):
             remaining = [m for m in value.members if not any(self._is_of(m, cls) for cls in excluded)]
             if remaining and len(remaining) < len(value.members):
                 self._learn(key, union(remaining))
+
+    def _narrow_by_attribute(self, node: Node, name: Node, *, truth: bool) -> None:
+        """`hasattr(x, "__await__")`: where the answer does not fit what `x` is declared to be, it is something else."""
+        key = dotted(node)
+        if not key or name[:2] != ("const", "str") or len(name) != 3:
+            return
+        is_of_awaitables = name[CONST_VALUE] in _AWAITABLE_DUNDERS
+        for member in members_of(self.value(node)):
+            has: bool | None = None
+            if isinstance(member, Instance):
+                has = self.program.classes.has(member.cls, name[CONST_VALUE])
+            elif isinstance(member, Builtin) and is_of_awaitables:
+                has = False
+            if (has is True and not truth) or (has is not True and truth and is_of_awaitables):
+                self._learn(key, None)
+                return
 
     def _asks_for_result(self, value: Value | None, classes: Node, node: Node) -> None:
         """`isinstance(rows, list)` of what is surely a coroutine: its result was meant."""

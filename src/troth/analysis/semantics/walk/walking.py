@@ -24,7 +24,7 @@ class Walking(Judged):
 
     @abstractmethod
     def fate(self, function: Function, param: str) -> str:
-        """What becomes of a promise given to that parameter: "lost", "handed over" to somebody unknown, or "kept"."""
+        """What becomes of a promise given to that parameter: "lost", "handed over", "asked" or "kept"."""
 
     @abstractmethod
     def incidents(self) -> tuple[LossIncident, ...]:
