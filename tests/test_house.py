@@ -11,7 +11,7 @@ from tools import house
 
 ROOT = Path(__file__).resolve().parents[1]
 RING = 10  # modules of `analysis` that import each other, in a circle
-EXCEPTIONS = 4  # files with a function of more than twenty branches
+EXCEPTIONS = 0  # files with a function of more than twenty branches
 VAGUE = 1.8  # percent of the variables of a package; the bar that was set is `house.VAGUE`
 VAGUE_IN_ALL = 0.8  # percent of all variables
 NAMESAKES = 1  # names that several public classes have: `Rule` is one of `check`, and a row of a policy

@@ -425,7 +425,7 @@ class Program(Walking):
             return "lost"  # no promise has what it asks for, whatever it does with it afterwards
         if incident is None or flow.exits.get(site, 0) & (KEPT | AWAITED):
             return "kept"
-        return "handed over" if incident.detail else "lost"
+        return "handed over" if incident.is_handed_over else "lost"
 
     # -- the whole -----------------------------------------------------------------------------------------------------
 

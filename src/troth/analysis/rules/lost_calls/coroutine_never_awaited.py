@@ -118,7 +118,7 @@ def check(program: Program) -> Iterator[Finding]:
     for incident in incidents_of(program, "never awaited"):
         if incident.site.promise not in {"coroutine", "future"}:
             continue
-        if incident.detail and not program.judge.is_always_awaited(incident.site):
+        if incident.is_handed_over and not program.judge.is_always_awaited(incident.site):
             continue
         call = call_text(program, incident)
         message = (

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from troth.analysis.findings import Finding
     from troth.analysis.semantics import Program
+    from troth.analysis.semantics.incident import IncidentKind
 
 CASES = [
     Case(
@@ -33,11 +34,20 @@ CASES = [
 ]
 
 
+_RAISING: tuple[IncidentKind, ...] = (
+    "attribute",
+    "subscript",
+    "iteration",
+    "async iteration",
+    "arithmetic",
+    "unpacking",
+)
+
+
 @rule("TR113", "masked-lost-call", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Misused coroutines whose error nobody would see."""
-    kinds = ("attribute", "subscript", "iteration", "async iteration", "arithmetic", "unpacking")
-    for incident in incidents_of(program, *kinds):
+    for incident in incidents_of(program, *_RAISING):
         if not incident.masked_line:
             continue
         call = call_text(program, incident)
