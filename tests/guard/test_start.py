@@ -84,7 +84,7 @@ def test_a_program_that_raises(folder):
         pytest.param(["missing.py"], "cannot be read", id="no such file"),
         pytest.param(["-m", "missing"], "There is no module 'missing'", id="no such module"),
         pytest.param(["-m", "no.such"], "cannot be run", id="no such package"),
-        pytest.param([], "there is no program to run", id="nothing"),
+        pytest.param([], "no program was given", id="nothing"),
         pytest.param(["--frobnicate", "losing.py"], "--frobnicate", id="unknown option"),
         pytest.param(["--blocked", "-1", "losing.py"], "cannot be blocked", id="threshold"),
         pytest.param(["--log", "no/such/log", "losing.py"], "cannot be opened", id="log"),

@@ -57,7 +57,7 @@ class Recovery:
                 await call(self._forget)
                 await call(self._retention.look)
             except Exception:
-                log.exception("The look at what was accepted failed; it is tried again.")
+                log.exception("The look at what was accepted failed; trying again.")
             await asyncio.sleep(_LOOK)
 
     def _look_at_runs(self) -> None:

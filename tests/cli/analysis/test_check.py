@@ -344,7 +344,7 @@ def test_baseline(buggy):
     done = buggy.troth("check", "--write-baseline")
     assert (done.code, done.out) == (
         0,
-        "Wrote 1 finding to troth-baseline.json; from now on only new ones are reported\n",
+        "Wrote 1 finding to troth-baseline.json; from now on, only new findings are reported\n",
     )
     for settings in ("", '[tool.troth]\nbaseline = "troth-baseline.json"\n'):
         buggy.write({"pyproject.toml": settings})
@@ -372,7 +372,7 @@ def test_baseline(buggy):
         ),
         pytest.param(
             '[tool.troth]\nbaseline = "b.json"\n',
-            "Wrote 1 finding to b.json; from now on only new ones are reported\n",
+            "Wrote 1 finding to b.json; from now on, only new findings are reported\n",
             id="in the settings",
         ),
     ],

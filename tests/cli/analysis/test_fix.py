@@ -115,7 +115,7 @@ def test_undo(project, capsys):
     capsys.readouterr()
     for expected in (before, after, before):
         assert app.run(["fix", "--undo"]) == 0
-        assert "Took back the last change, in 1 file" in capsys.readouterr().out
+        assert "Undid the last change, in 1 file" in capsys.readouterr().out
         assert (project / "app.py").read_bytes() == expected
 
 

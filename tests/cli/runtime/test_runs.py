@@ -160,7 +160,7 @@ def test_diff(store, troth):
     assert code == 1
     assert "  inputs.x\n    - 1\n    + 2\n" in out
     assert "  steps.a.value\n" in out
-    assert troth("runs", "diff", "good-1", "good-1") == (0, "no difference but the times\n", "")
+    assert troth("runs", "diff", "good-1", "good-1") == (0, "no difference except the times\n", "")
     assert json.loads(troth("runs", "diff", "good-1", "good-2", "--json")[1])[0] == {
         "path": "inputs.x",
         "one": 1,

@@ -281,9 +281,9 @@ def test_settings_that_nobody_would_look_at_are_refused(settings, says):
 
 def test_a_client_of_the_other_color_is_refused():
     """With the name of the right parameter."""
-    with openai.OpenAI(api_key="k") as client, pytest.raises(MisuseError, match=r"Hand it in as `client=`"):
+    with openai.OpenAI(api_key="k") as client, pytest.raises(MisuseError, match=r"Pass it as `client=`"):
         OpenAIModel("m", async_client=client)
-    with pytest.raises(MisuseError, match=r"Hand it in as `async_client=`"):
+    with pytest.raises(MisuseError, match=r"Pass it as `async_client=`"):
         OpenAIModel("m", client=openai.AsyncOpenAI(api_key="k"))
 
 

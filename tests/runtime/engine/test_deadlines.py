@@ -60,7 +60,7 @@ def until_waiting(engine, run_id):
 
 
 def leave_waiting(store, decision, seconds, run_id="r"):
-    """A run that waits, and whose process is gone; answers when its time is up."""
+    """A run that waits, and whose process is gone; answers when its time is over."""
     with EmbeddedEngine(store, decisions=[decision], recover=False) as engine:
         engine.start(decision, seconds, run_id=run_id)
         until_waiting(engine, run_id)

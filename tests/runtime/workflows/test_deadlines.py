@@ -81,12 +81,12 @@ def ask(folder, timeout):
 
 
 def test_a_late_yes_from_the_command_line(tmp_path):
-    """Nobody carries the run out when its time is up; the yes after that is refused, and the run goes on with a no."""
+    """Nobody carries the run out when its time is over; the yes after that is refused, and the run goes on with a no."""
     run = ask(tmp_path, "2s")
     deadline = run["steps"][0]["deadline"]
     until(lambda: time.time() > deadline)
     shown = troth(tmp_path, "runs", "show", "q", "--store", "runs.db").stdout
-    assert re.search(r"could be answered until .*, .* ago; silence is a no", shown), shown
+    assert re.search(r"could be answered until .*, .* ago; no answer counts as a refusal", shown), shown
     assert "troth runs resume q" in shown
     assert "approve" not in shown
     late = troth(tmp_path, "runs", "approve", "q", "--store", "runs.db")
@@ -95,7 +95,7 @@ def test_a_late_yes_from_the_command_line(tmp_path):
     assert MOMENT.search(late.stderr)
     assert "troth runs resume q --store runs.db" in late.stderr
     went_on = troth(tmp_path, "runs", "resume", "q", "--store", "runs.db")
-    assert (went_on.returncode, "nobody answered within 2s" in went_on.stderr) == (1, True), went_on.stderr
+    assert (went_on.returncode, "no answer came within 2s" in went_on.stderr) == (1, True), went_on.stderr
     again = troth(tmp_path, "runs", "approve", "q", "--store", "runs.db")
     assert (again.returncode, "could be answered until" in again.stderr) == (2, True), again.stderr
     assert "The run is failed." in again.stderr
@@ -206,7 +206,7 @@ def test_the_deadline_is_shown(runtime, clock, monkeypatch):
     assert 90 < deadline - time.time() <= 100
     assert as_json(run)["steps"][0]["deadline"] == deadline
     for shown in (draw(run), page(run), explain(run)):
-        assert re.search(r"can be answered until .*from now; silence is a no", shown)
+        assert re.search(r"can be answered until .*from now; no answer counts as a refusal", shown)
     assert [command for command, _ in run.commands()] == [
         f"troth runs approve {run.id}",
         f"troth runs approve {run.id} --deny",

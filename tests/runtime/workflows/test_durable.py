@@ -393,7 +393,7 @@ def test_a_person_answers(runtime, answer, state, output):
 def test_silence_is_a_no(runtime):
     """After the timeout; `on_deny: continue` goes on with the answer."""
     flow = Workflow("w", step("ok", approval="Ship it?", timeout="30ms", on_deny="continue"))
-    assert runtime.run(flow).output == {"approved": False, "by": None, "note": "nobody answered within 30ms"}
+    assert runtime.run(flow).output == {"approved": False, "by": None, "note": "no answer came within 30ms"}
 
 
 def test_several_questions_at_once(runtime):

@@ -73,7 +73,7 @@ def test_the_cause_is_on_the_first_screen(shop, failures, tab, screen):
 
 @pytest.mark.parametrize("screen", SCREENS, ids=["1280 x 720", "360 x 640"])
 def test_a_no_and_silence_are_on_the_first_screen(denied, tab, screen):
-    """A question that was denied names who said no and why; one that nobody answered in time says that."""
+    """A question that was denied names who said no and why; one that no answer came in time says that."""
     view = tab(viewport={"width": screen[0], "height": screen[1]})
     for name, expected in ANSWERS.items():
         page = view.open(f"runs/{denied[name]}")

@@ -114,7 +114,7 @@ def _make_async(job: Mapping[str, Any], checker: FolderChecker, places: Places) 
     ]
     group = Group("Await what was lost", "These calls will now run.", is_to_confirm=True)
     pieces = _pieces(places, {group: awaits}) + _of_plan(places, plan)
-    return Outcome(pieces, f"{_summary(plan)} What was lost in it is awaited, and will now run.")
+    return Outcome(pieces, f"{_summary(plan)} The calls that were lost in it are awaited, and will now run.")
 
 
 def _recolor(job: Mapping[str, Any], checker: FolderChecker, places: Places) -> Outcome:
@@ -128,7 +128,7 @@ def _recolor(job: Mapping[str, Any], checker: FolderChecker, places: Places) -> 
         shown = "\n".join(
             f"{finding.span.path}:{finding.span.line} {finding.code} {finding.message}" for finding in fresh[:_MOST]
         )
-        return Outcome(problem=f"After the change Troth would find what it does not find today:\n{shown}")
+        return Outcome(problem=f"After the change, Troth would report new findings:\n{shown}")
     return Outcome(_of_plan(places, plan), _summary(plan))
 
 
@@ -171,8 +171,8 @@ def _summary(plan: Plan) -> str:
 
 def _of_plan(places: Places, plan: Plan) -> tuple[GroupedEdit, ...]:
     certain = Group(f"Make `{plan.target.partition(':')[2]}` {plan.to}", "Definitions and calls that are certain.")
-    text = Group("Text that shows the call", "Docstrings, pages and strings; look at each.", is_to_confirm=True)
-    maybe = Group("Calls of a namesake", "It is not known whether this is the function meant.", is_to_confirm=True)
+    text = Group("Text that shows the call", "Docstrings, pages and strings; review each of them.", is_to_confirm=True)
+    maybe = Group("Calls of a namesake", "It is unclear whether this is the same function.", is_to_confirm=True)
     in_text = {
         text_edit for path in {edit.path for edit in plan.edits} for text_edit in _in_strings(path, plan.edits, places)
     }

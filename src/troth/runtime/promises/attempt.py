@@ -31,7 +31,7 @@ class RetryPolicy:
     def __post_init__(self) -> None:
         """Refuse numbers that would never try, or never stop."""
         if self.limit < 1 or not self.first > 0 or self.longest < self.first or not self.send_timeout > 0:
-            raise MisuseError(f"{self!r} would never try, or would try without a pause. Give numbers above 0.")
+            raise MisuseError(f"{self!r} would never try, or try without a pause. Give numbers above 0.")
 
     def pause(self, attempt: int, chance: random.Random) -> float:
         """Seconds until the attempt after number `attempt`."""

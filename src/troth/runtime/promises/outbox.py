@@ -139,7 +139,7 @@ class Outbox:
         if not isinstance(name, str) or not name:
             raise MisuseError(
                 f"{channel!r} is not a channel with a name.\nNothing was opened: deliveries find their channel by its "
-                'name, after a restart too.\nDerive it from `Channel`, and write `name = "…"` in the class.'
+                'name, even after a restart.\nDerive it from `Channel`, and write `name = "…"` in the class.'
             )
         can_push = capability_of(channel) is Capability.PUSH
         deliverer = Deliverer(
@@ -153,7 +153,7 @@ class Outbox:
         )
         with self._lock:
             if name in self._deliverers:
-                raise MisuseError(f"A channel {name!r} is open already. Nothing was done; close that one first.")
+                raise MisuseError(f"A channel {name!r} is already open. Nothing was done; close that one first.")
             self._deliverers[name] = deliverer
 
         def work(tx: Transaction) -> None:
@@ -271,8 +271,8 @@ class Outbox:
         record = self.store.promises.delivery(delivery_id)
         if record is None:
             raise UnknownDeliveryError(
-                f"There is no delivery {delivery_id!r} in this store, and there never was.\n"
-                "`troth outbox list` shows those that are pending; work that is under way has none yet."
+                f"There is no delivery {delivery_id!r} in this store, and there never was one.\n"
+                "`troth outbox list` lists the pending ones; unfinished work has none yet."
             )
         return record
 
@@ -340,7 +340,7 @@ class Outbox:
             since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(record.finished_at))
             raise MisuseError(f"The delivery {delivery_id!r} has expired since {since}: its result is gone.")
         raise MisuseError(
-            f"The delivery {delivery_id!r} is {record.state}, so it is pending already. Nothing was done."
+            f"The delivery {delivery_id!r} is {record.state}, so it is already pending. Nothing was done."
         )
 
     # The sweep
@@ -350,11 +350,11 @@ class Outbox:
             try:
                 await self._sweep()
             except StoreError as error:
-                log.warning("The sweep of the outbox failed; it is tried again: %s", error)
+                log.warning("The sweep of the outbox failed; trying again: %s", error)
             except Exception:
                 if self._is_closed:
                     return
-                log.exception("The sweep of the outbox failed; it is tried again.")
+                log.exception("The sweep of the outbox failed; trying again.")
             await asyncio.sleep(_SWEEP)
 
     async def _sweep(self) -> None:
@@ -414,7 +414,7 @@ class Outbox:
 
     def _check_usable(self) -> None:
         if self._is_closed or self._pid != os.getpid():
-            why = "is closed" if self._is_closed else "belongs to the process that forked this one"
+            why = "is closed" if self._is_closed else "belongs to the process that this one was forked from"
             raise MisuseError(f"This outbox {why}. Nothing was done; open a new runtime.")
 
     def close(self) -> None:

@@ -21,7 +21,7 @@ from troth.server.access.scopes import Caller, Scope
 __all__ = ["PAGE_KEY", "Keys", "NewKey", "scopes_of"]
 
 KEY_CREATE = commit_point("server.key.create", "a new key, before anybody sees it")
-KEY_REVOKE = commit_point("server.key.revoke", "that a key opens nothing any more")
+KEY_REVOKE = commit_point("server.key.revoke", "that a key is revoked")
 
 PAGE_KEY = "page:"
 """How the name of a key begins that a sign-in at the pages has made; the id of the key that was shown there follows."""

@@ -25,7 +25,7 @@ async def aclaim(
 
 
 async def afind(context: ServerContext, caller: Caller, kind: str, thing: str) -> Belonging | None:
-    """What is known of something. An admin also gets at what no server began: then nothing is known of it."""
+    """What is known of something. An admin also gets at what no server began: then nothing is known about it."""
     belonging = context.store.read_server(lambda rows: rows.belonging(kind, thing))  # quicker than a thread would be
     if not caller.is_admin and (belonging is None or belonging.owner != caller.owner):
         raise not_found(kind, thing)
@@ -71,7 +71,7 @@ def page_cursor(word: str | None) -> tuple[float, str] | None:
         "invalid_cursor",
         f"`before` is {word[:40]!r}, and no place in a list.",
         param="before",
-        advice="Give what the page before it has as `next`.",
+        advice="Give the `next` of the previous page.",
     )
 
 

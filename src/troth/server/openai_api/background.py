@@ -105,7 +105,7 @@ class BackgroundResponses:
                 for response_id in await call(self._context.store.promises.open_subjects, RESPONSE):
                     self.watch(response_id)
             except Exception:
-                log.exception("The look for open responses failed; it is tried again.")
+                log.exception("The look for open responses failed; trying again.")
             await asyncio.sleep(_LOOK)
 
     def watch(self, response_id: str) -> None:

@@ -48,7 +48,7 @@ def _text(content: Any, param: str) -> str:
     if isinstance(content, str):
         return content
     if not isinstance(content, list):
-        raise ApiError(400, "invalid_field", f"`{param}` is neither a text nor a list of parts.", param=param)
+        raise ApiError(400, "invalid_field", f"`{param}` is neither a string nor a list of parts.", param=param)
     texts = []
     for number, part in enumerate(content):
         kind = part.get("type") if isinstance(part, dict) else None

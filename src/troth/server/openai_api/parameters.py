@@ -84,4 +84,4 @@ def check_extra(extra: Mapping[str, Any] | None, own: Mapping[str, tuple[tuple[A
         harmless, why = rule
         if not any(value == neutral and type(value) is type(neutral) for neutral in harmless):
             message = f"The field `{name}` cannot be kept here, so nothing was done. {why}".rstrip()
-            raise ApiError(400, "unsupported_parameter", message, param=name, advice="Leave it out.")
+            raise ApiError(400, "unsupported_parameter", message, param=name, advice="Omit it.")

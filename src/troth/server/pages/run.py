@@ -210,7 +210,7 @@ def _below(view: View, run: RunReport, events: list[RunEvent], after: int, last:
     shown = folded(run)
     timeline = bars(shown.steps)
     graph = tag("div", graph_svg(shown), class_="scroll", tabindex="0", role="region", aria_label="Graph of the steps")
-    legend = tag("p", "solid: working, hatched: waiting, dots: no process", class_="soft")
+    legend = tag("p", "solid: running, hatched: waiting, dotted: no process", class_="soft")
     return join(
         tag(
             "div",

@@ -146,7 +146,7 @@ class _Socket:
             number: object = None
             try:
                 if text is None:
-                    raise ApiError(400, "invalid_message", "A message is a text: send frames of text, not of bytes.")
+                    raise ApiError(400, "invalid_message", "A message is text: send text frames, not binary frames.")
                 refuse_half_letters(encoded(text))
                 message = json.loads(text)
                 if not isinstance(message, dict):

@@ -103,11 +103,11 @@ class Allowed:
     def of(cls, exceptions: Iterable[object]) -> "Allowed":
         """Read `hooks.internal`, `10.1.2.3` and `10.1.0.0/16`."""
         if isinstance(exceptions, str):
-            raise MisuseError(f"`allow` is the text {exceptions!r}. Give a list: `allow=[{exceptions!r}]`.")
+            raise MisuseError(f"`allow` is the string {exceptions!r}. Give a list: `allow=[{exceptions!r}]`.")
         names, networks = set(), []
         for exception in exceptions:
             if not isinstance(exception, str) or not exception.strip():
-                raise MisuseError(f"`allow` has {exception!r}. Give host names, addresses or networks, as texts.")
+                raise MisuseError(f"`allow` has {exception!r}. Give host names, addresses or networks, as strings.")
             try:
                 networks.append(ipaddress.ip_network(exception))
             except ValueError:

@@ -173,7 +173,7 @@ async def own_cancellation():
     ("call", "outcome", "says"),
     [
         pytest.param(obstinate, "timeout", "ignores its cancellation", id="swallows its cancellation"),
-        pytest.param(blocking, "late", "having kept the loop blocked", id="blocks the loop and returns late"),
+        pytest.param(blocking, "late", "during which it blocked the loop", id="blocks the loop and returns late"),
         pytest.param(own_timeout, "failed", "the peer's", id="raises a TimeoutError of its own"),
         pytest.param(own_cancellation, "failed", "", id="raises a CancelledError of its own"),
         pytest.param(lambda: exec("raise SystemExit(3)"), "failed", "3", id="raises SystemExit"),

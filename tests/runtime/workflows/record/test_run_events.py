@@ -240,7 +240,7 @@ def test_other_code_between_two_attempts_is_told(runtime, caplog):
     assert resumed.succeeded
     assert resumed.step("b").code_changed == (2,)
     assert resumed.step("a").code_changed == ()
-    assert "code changed before try 2" in draw(resumed, width=120)
+    assert "code changed before attempt 2" in draw(resumed, width=120)
     assert as_json(resumed)["steps"][1]["code_changed"] == [2]
     (change,) = [event for event in runtime.events(run.id) if event.what == "code changed"]
     assert (change.place, "before" in change.detail, change.detail.count("py3.")) == ("b", True, 2)

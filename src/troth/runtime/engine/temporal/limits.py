@@ -61,7 +61,7 @@ def cut_message(message: str) -> str:
     """The message of an error, as far as it travels."""
     if len(message) <= _LONGEST:
         return message
-    return f"{message[:_LONGEST]}… ({len(message) - _LONGEST:,} more letters do not travel through Temporal)"
+    return f"{message[:_LONGEST]}… ({len(message) - _LONGEST:,} more characters do not travel through Temporal)"
 
 
 def cut_error(record: dict[str, Any]) -> dict[str, Any]:

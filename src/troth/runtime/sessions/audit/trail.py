@@ -102,7 +102,7 @@ class Trail:
     def _failed(self, problem: Exception) -> None:
         if not self.is_failing:
             self.is_failing = True
-            log.warning("The audit trail could not be anchored; it is tried again: %s", problem)
+            log.warning("The audit trail could not be anchored; trying again: %s", problem)
             self._note("anchor.failed", {"error": f"{type(problem).__name__}: {problem}"})
 
     def _note(self, kind: str, data: Mapping[str, Any]) -> None:

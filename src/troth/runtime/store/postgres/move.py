@@ -75,7 +75,7 @@ def move_file(path: str | os.PathLike[str], url: str) -> tuple[list[MovedTable],
                 pairs = zip(before, after, strict=True)
                 wrong = ", ".join(here.table for here, there in pairs if here != there)
                 raise StoreError(
-                    f"What was written to {name} is not what the file holds: {wrong} differ. Nothing of it was kept."
+                    f"What was written to {name} differs from the file: {wrong} differ. None of it was kept."
                 )
     except sqlite3.Error as cause:
         raise StoreError(f"The store {str(file)!r} could not be read: {cause}. Nothing was moved.") from cause
@@ -171,7 +171,7 @@ def _write(
         return False
     if filled := [digest.table for digest in digests if digest.rows]:
         raise MisuseError(
-            f"The store {name} holds something else already: there are rows in {', '.join(filled)}.\n"
+            f"The store {name} is not empty: it has rows in {', '.join(filled)}.\n"
             "Nothing was moved. Name an empty schema: `postgresql://…?schema=NAME`."
         )
     for table in tables:

@@ -526,5 +526,5 @@ def lost(resource: str) -> LeaseLostError:
     return LeaseLostError(
         f"{resource!r} is owned by another process now, so nothing was written.\n"
         "This happens to a worker that was stopped, or could not reach the database, for longer than its lifetime: "
-        "another one took over and went on from the last recorded step. `engine.result` waits for it."
+        "another one took over from the last recorded step. `engine.result` waits for it."
     )

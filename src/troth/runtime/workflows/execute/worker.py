@@ -25,7 +25,7 @@ _AT_LAST = 300.0  # seconds that are waited at most
 
 @dataclass(frozen=True, slots=True)
 class WorkerNews:
-    """What became of a run that a worker looked at. `why` says why it cannot go on here."""
+    """What became of a run that a worker looked at. `why` says why it cannot continue here."""
 
     run_id: str
     what: Literal["taken up", "over", "cannot go on"]

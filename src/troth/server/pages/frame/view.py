@@ -44,7 +44,7 @@ class View:
         """A word of the address, as in `?state=failed`; empty where it is not there."""
         word = self.request.query_params.get(name, "").strip()
         if len(word) > _LONGEST:
-            raise ApiError(400, "invalid_field", f"`{name}` has {len(word)} letters, and {_LONGEST} is the limit.")
+            raise ApiError(400, "invalid_field", f"`{name}` has {len(word)} characters, and {_LONGEST} is the limit.")
         return word
 
     def words(self, *names: str) -> dict[str, str]:
