@@ -164,7 +164,7 @@ def as_api_error(problem: BaseException, request_id: str | None = None) -> ApiEr
             param = "inputs" if isinstance(problem, WrongInputsError) else None
             return ApiError(status, code, message, param=param, advice=advice or None)
         if isinstance(problem, kind) and status == 503:
-            return ApiError(503, code, "The server cannot do this just now.", advice="Try again after a moment.")
+            return ApiError(503, code, "The server cannot do this at the moment.", advice="Try again after a moment.")
     log.error("Request %s failed.", request_id, exc_info=problem)
     code = next((code for kind, _, code in _KNOWN if isinstance(problem, kind)), "internal_error")
     return ApiError(

@@ -19,7 +19,7 @@ __all__ = ["Recovery"]
 
 log = logging.getLogger("troth.server")
 
-FORGET = commit_point("server.request.forget", "that old requests are not known any more")
+FORGET = commit_point("server.request.forget", "that old requests are deleted")
 
 _LOOK = 1.0  # seconds between two looks
 _AT_ONCE = 500  # requests that are forgotten in one commit

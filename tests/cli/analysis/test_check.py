@@ -119,8 +119,8 @@ def test_selecting(arguments, count, buggy):
         pytest.param(["--python", "nowhere"], "no such interpreter", id="no such environment"),
         pytest.param(["--since", "HEAD"], "not in a git repository", id="since without git"),
         pytest.param(["--baseline", "none.json"], "does not exist", id="no such baseline"),
-        pytest.param(["--stdin-filename", "a.py"], "stdin is not asked for", id="a name for nothing"),
-        pytest.param(["-", "a.py"], "other paths are named", id="stdin and more"),
+        pytest.param(["--stdin-filename", "a.py"], "stdin is not checked", id="a name for nothing"),
+        pytest.param(["-", "a.py"], "cannot be combined with other paths", id="stdin and more"),
         pytest.param(["--nosuch"], "--help", id="no such option"),
     ],
 )
@@ -368,7 +368,7 @@ def test_baseline(buggy):
     ("settings", "says"),
     [
         pytest.param(
-            "", "Wrote 1 finding to b.json; `troth check --baseline b.json` reports only new ones\n", id="not"
+            "", "Wrote 1 finding to b.json; `troth check --baseline b.json` reports only new findings\n", id="not"
         ),
         pytest.param(
             '[tool.troth]\nbaseline = "b.json"\n',
@@ -434,7 +434,7 @@ def test_source_in_a_pipe(buggy):
     assert (done.code, done.out.split("  ")[0]) == (1, "service.py:6:5")
     done = buggy.shell("troth check <(cat service.py)")
     assert (done.code, done.out.split("  ")[0]) == (1, "stdin.py:6:5")
-    assert "other paths are named" in buggy.shell("troth check <(cat service.py) store.py").err
+    assert "cannot be combined with other paths" in buggy.shell("troth check <(cat service.py) store.py").err
 
 
 def test_a_snippet_on_stdin(tmp_path, buggy):

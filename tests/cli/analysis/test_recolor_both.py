@@ -270,4 +270,4 @@ def test_a_function_without_a_partner(project):
     project.write({"api.py": "class Api:\n    async def aget(self): ...\n"})
     done = project.troth("recolor", "api:Api.aget", "--to", "both")
     assert done.code == 2
-    assert "no async function `aload` beside a sync `load`" in done.err
+    assert "nor an async function `aload` with a sync `load` beside it" in done.err

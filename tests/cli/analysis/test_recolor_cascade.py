@@ -46,7 +46,7 @@ def recolor(project, text, *options, target="app.py:Store"):
         ),
         pytest.param(
             "TABLE = {1: Store.close}\n",
-            "# troth: `Store.close` is async now; whoever is given it here has to await what it returns\n"
+            "# troth: `Store.close` is async now; the code that receives it here has to await what it returns\n"
             "TABLE = {1: Store.close}\n",
             id="handed around",
         ),

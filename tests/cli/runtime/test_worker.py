@@ -154,9 +154,9 @@ def test_what_sleeps_is_overdue_until_a_worker_comes(folder, troth):
     with Runtime(folder / ".troth/runs.db") as runtime:
         runtime.start(folder / "nap.yaml", run_id="r1")
         until(lambda: runtime.show("r1").state == "waiting", "it sleeps")
-    until(lambda: "overdue: it could go on since" in troth("runs", "show", "r1")[1], "it is overdue")
+    until(lambda: "overdue: it can continue since" in troth("runs", "show", "r1")[1], "it is overdue")
     out = troth("runs", "show", "r1")[1]
-    assert "no process carries it out" in " ".join(out.split())
+    assert "no process is running it" in " ".join(out.split())
     assert "troth runs resume r1\n    go on; its wait is over" in out
     assert "troth worker\n" in out
     assert "overdue by" in troth("runs", "list")[1]

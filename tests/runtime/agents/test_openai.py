@@ -171,7 +171,7 @@ def test_tool_calls_are_put_together_from_their_pieces(server, ask):
         pytest.param(
             [TALK[0], 'data: {"error": {"message": "overloaded"}}\n\n'], None, "overloaded", id="error in the stream"
         ),
-        pytest.param([TALK[0], chunk(finish="length"), "data: [DONE]\n\n"], None, "limit of its length", id="too long"),
+        pytest.param([TALK[0], chunk(finish="length"), "data: [DONE]\n\n"], None, "length limit", id="too long"),
         pytest.param((401, {"error": {"message": "bad key"}}), 401, "Check the API key", id="401"),
         pytest.param((404, {"error": {"message": "no such model"}}), 404, "Check the model's name", id="404"),
     ],

@@ -182,7 +182,7 @@ def test_write_and_the_end_of_input(runtime):
     runtime.jobs.write(job, b"two\n", end=True)
     assert runtime.jobs.wait(job, 30).exit_code == 0
     assert runtime.jobs.read(job).text == "one\ntwo\n"
-    with pytest.raises(JobInputError, match="is not read any more"):
+    with pytest.raises(JobInputError, match="is closed"):
         runtime.jobs.write(job, "three")
 
 

@@ -80,7 +80,7 @@ def test_killed_with_a_job_under_way(path, tmp_path, again, when):
 
 
 def test_a_job_that_stops_with_its_program_is_told_after_the_restart(path, again):
-    """F3: killed or closed, the program's end ends the job; "stopped by the shutdown" is delivered by the next one."""
+    """F3: killed or closed, the program's end ends the job; its end is delivered by the next one."""
     killed(START, path=str(path), command="exec sleep 60", on_shutdown="stop")
     runtime, chat = again()
     assert runtime.jobs.get("j-1").state is JobState.STOPPED

@@ -139,7 +139,7 @@ async def stream(x: int):
         pytest.param(stream, {}, "is a generator function", id="async generator"),
         pytest.param(numbers, {}, "is a generator function", id="generator"),
         pytest.param(functools.partial(numbers), {"name": "m"}, "is a generator function", id="partial of a generator"),
-        pytest.param(int, {}, "does not say which parameters it has", id="what says nothing about itself"),
+        pytest.param(int, {}, "has no readable signature", id="what says nothing about itself"),
         pytest.param(MagicMock(), {"name": "m"}, "whose color cannot be determined", id="bare mock"),
         pytest.param(lambda *args: 1, {"name": "m"}, "cannot fill by name", id="*args"),
         pytest.param(lambda **kw: 1, {"name": "m"}, "cannot fill by name", id="**kwargs"),

@@ -202,7 +202,7 @@ def test_a_changed_workflow_is_found(tmp_path):
         run = runtime.run(path, check=False)
     path.write_text(text.replace("steps: [", "steps: [{id: before, function: 'mod1:ok'}, "))
     with Runtime(tmp_path / "runs.db") as runtime:
-        with pytest.raises(ChangedWorkflowError, match="is not what it was"):
+        with pytest.raises(ChangedWorkflowError, match="has changed since the run"):
             runtime.resume(run.id)
         os.environ["TROTH_TRIAL"] = "x"
         try:

@@ -452,7 +452,7 @@ def test_an_incomplete_rollback_is_finished_by_resume(runtime, world):
     again = runtime.resume(run.id, check=False)
     assert world.names == ["undo b"]
     assert (again.state, set(again.undone)) == (RunWord.ROLLED_BACK, {"a", "b", "c"})
-    with pytest.raises(MisuseError, match="there is nothing to go on from"):
+    with pytest.raises(MisuseError, match="it cannot be resumed"):
         runtime.resume(run.id)
 
 
@@ -598,7 +598,7 @@ def test_workflows_made_for_one_request_each(runtime, color):
         pytest.param({"order": float("nan")}, "but the contract requires string", id="of another type"),
         pytest.param({"order": "x", "size": float("nan")}, "JSON has no such number", id="a number that is none"),
         pytest.param(
-            {"order": "x", "size": 10**5000}, "more digits than Python writes down", id="one that is too long"
+            {"order": "x", "size": 10**5000}, "more digits than Python can write", id="one that is too long"
         ),
     ],
 )

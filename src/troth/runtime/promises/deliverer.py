@@ -449,7 +449,7 @@ class Deliverer:
 
 
 def _is_running(task: "asyncio.Task[Any] | None") -> bool:
-    """Whether this task is at work just now."""
+    """Whether this task is at work."""
     try:
         return asyncio.current_task() is task
     except RuntimeError:

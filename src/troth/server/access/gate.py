@@ -67,7 +67,7 @@ class AccessGate:
 
     def _check_room(self) -> None:
         if self._requests >= self._context.limits.requests:
-            raise ApiError(503, "too_many_requests", "The server answers as many requests as it can just now.")
+            raise ApiError(503, "too_many_requests", "The server is at its limit of requests.")
 
     async def _admit(self, scope: Scope) -> Caller:
         headers = Headers(scope=scope)
@@ -89,7 +89,7 @@ class AccessGate:
             raise ApiError(
                 401,
                 "invalid_key",
-                "No key was sent, or it opens nothing here.",
+                "No key was sent, or the key is not valid.",
                 advice="Send `Authorization: Bearer KEY`. `troth keys create` makes a key.",
                 headers={"WWW-Authenticate": 'Bearer realm="troth"'},
             )
@@ -143,7 +143,7 @@ class _Passage:
             raise ApiError(
                 408,
                 "body_too_slow",
-                f"The body did not come within {self._limits.body_time:g} s.",
+                f"The body did not arrive within {self._limits.body_time:g} s.",
                 headers={"Connection": "close"},
             ) from None
         if message["type"] == "http.request":
@@ -158,7 +158,7 @@ class _Passage:
             413,
             "body_too_large",
             f"The body has more than {self._limits.body} bytes, which is the limit.",
-            advice="Send less, or name a place where the data lies.",
+            advice="Send less, or send the place where the data is stored.",
             headers={"Connection": "close"},
         )
 
@@ -197,16 +197,16 @@ def check_local(headers: Headers) -> None:
         raise ApiError(
             403,
             "foreign_host",
-            "This server has no key, so it answers only to its own name: `localhost` or a loopback address.",
-            advice="Call it by that name, or start it with a key.",
+            "This server has no key, so it accepts only the host `localhost` or a loopback address.",
+            advice="Use that host, or start the server with a key.",
         )
     origin = headers.get("origin")
     if origin is not None and urlsplit(origin).netloc.lower() != hosts[0].lower():
         raise ApiError(
             403,
             "foreign_origin",
-            "This server has no key, so it answers to no page of another origin.",
-            advice="Start it with a key, and send that.",
+            "This server has no key, so it accepts no requests from pages of another origin.",
+            advice="Start the server with a key, and send the key.",
         )
 
 

@@ -11,13 +11,13 @@ from troth.server.errors import ApiError, not_found
 
 __all__ = ["acheck_seen", "aclaim", "afind", "alist", "created_at", "page_cursor", "page_end"]
 
-CLAIM = commit_point("server.claim", "whose something is, before it is begun")
+CLAIM = commit_point("server.claim", "the owner of something, before it is started")
 
 
 async def aclaim(
     context: ServerContext, caller: Caller, kind: str, thing: str, about: Mapping[str, object] | None = None
 ) -> None:
-    """Write down whose something is, before it is begun. Refused if it is somebody else's."""
+    """Write down the owner of something, before it is started. Refused if it is somebody else's."""
     now = context.store.clock()
     whose = await context.store.acommit(CLAIM, lambda tx: tx.server.claim(kind, thing, caller.owner, now, about or {}))
     if whose != caller.owner and not caller.is_admin:
@@ -57,7 +57,7 @@ async def created_at(context: ServerContext, kind: str, thing: str) -> float:
 
 
 def page_cursor(word: str | None) -> tuple[float, str] | None:
-    """Where a page begins: `next` of the page before it."""
+    """Where a page begins: `next` of the previous page it."""
     if word is None:
         return None
     moment, colon, thing = word.partition(":")
@@ -69,7 +69,7 @@ def page_cursor(word: str | None) -> tuple[float, str] | None:
     raise ApiError(
         400,
         "invalid_cursor",
-        f"`before` is {word[:40]!r}, and no place in a list.",
+        f"`before` is {word[:40]!r}, which is not a cursor.",
         param="before",
         advice="Give the `next` of the previous page.",
     )

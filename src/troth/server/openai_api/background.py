@@ -130,7 +130,7 @@ class BackgroundResponses:
         except ClosingError:
             return
         except Exception:
-            log.exception("The end of the response %r was not told yet; it is tried again.", response_id)
+            log.exception("The end of the response %r could not be delivered yet; trying again.", response_id)
 
     def _settle(self, tx: Transaction, answer: LoggedAnswer) -> None:
         error = {"type": str((answer.error or {}).get("type")), "message": "the agent failed"}

@@ -44,7 +44,7 @@ _OWED = ("due", "leased", "stored", "dead")
 
 @dataclass(frozen=True, slots=True)
 class _Picture:
-    """What there is just now."""
+    """What there is."""
 
     counts: dict[str, int]
     running: list[RunReport]
@@ -112,7 +112,7 @@ async def show(view: View) -> HtmlPage:
         ),
         _section(
             "interrupted",
-            "Interrupted: nobody carries them out",
+            "Interrupted: no process is running them",
             [run_row(view, run) for run in picture.interrupted],
             counts.get("interrupted", 0),
             view.link("runs", state="interrupted"),
@@ -130,7 +130,7 @@ async def show(view: View) -> HtmlPage:
             [run_row(view, run) for run in picture.running],
             counts.get("running", 0),
             view.link("runs", state="running"),
-            none="Nothing runs just now.",
+            none="Nothing is running.",
         ),
         _section(
             "talking",
@@ -141,14 +141,14 @@ async def show(view: View) -> HtmlPage:
         ),
         _section(
             "jobs",
-            "Jobs under way",
+            "Running jobs",
             [_job(view, job) for job in picture.jobs],
             len(picture.jobs),
             view.link("promises", state="open", work="job"),
         ),
         _section(
             "waiting",
-            "Waits for a moment, or for another run",
+            "Waits for a time, or for another run",
             [item_row(view, run) for run in unasked],
             counts.get("waiting", 0) - len(picture.people),
             view.link("runs", state="waiting"),
@@ -287,7 +287,7 @@ def _ask(view: View, ask: Ask) -> Html:
 
 def _job(view: View, job: PromiseItem) -> Html:
     href = view.link("jobs", job.subject)
-    note = f"to {job.channel or 'whoever asks'}"
+    note = f"to {job.channel or 'anyone who requests it'}"
     return row(f"job-{job.id}", href, badge("running"), heading_of(job.title), job.id, note, moment(job.created_at))
 
 
@@ -318,7 +318,7 @@ def _welcome(view: View) -> Html:
             "p",
             "This page shows what runs, what waits for a person, what failed and why, and what is not delivered yet.",
         ),
-        tag("p", "Begin a run, and it appears here by itself:"),
+        tag("p", "Start a run, and it appears here:"),
         tag("pre", first if names else "troth init hello.yaml\ntroth run hello.yaml"),
         tag("p", "This server knows the workflows ", tag("b", ", ".join(names)), ".") if names else None,
         tag("p", "Or send one over HTTP: ", tag("code", 'POST /v1/runs {"workflow": …}'), class_="soft"),

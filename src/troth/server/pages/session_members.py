@@ -16,7 +16,7 @@ __all__ = ["members_table"]
 def members_table(view: View, session: Session, rows: dict[str, MemberRow]) -> Html:
     """A row for each member."""
     if not session.members:
-        return tag("p", "Nobody has joined yet.", class_="soft")
+        return tag("p", "No agent has joined yet.", class_="soft")
     heads = ("agent", "state", "ring", "score", "rate", "since", "")
     can_kill = session.state in ALLOWED["kill"]
     return tag(

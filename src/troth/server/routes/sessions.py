@@ -59,9 +59,9 @@ class NewSession(BaseModel):
     model_config = _FORBID
 
     policy: list[PolicyRow] | None = Field(
-        default=None, max_length=200, description="asked before every act: the first row that fits answers"
+        default=None, max_length=200, description="checked before every act: the first matching row decides"
     )
-    otherwise: Word = Field(default="deny", description="the answer where no row of the policy fits")
+    otherwise: Word = Field(default="deny", description="the decision if no row of the policy matches")
     max_members: int = Field(default=10, ge=1, le=1000)
     max_duration: float = Field(default=3600, gt=0.001, le=604800, description="in seconds")
     min_score: float = Field(default=0.6, ge=0, le=1)
@@ -116,7 +116,7 @@ class Elevation(BaseModel):
     model_config = _FORBID
 
     ring: int = Field(ge=0, le=2)
-    attestation: str = Field(default="", description="who answers for it; rings 0 and 1 need it")
+    attestation: str = Field(default="", description="who is responsible for it; required for rings 0 and 1")
     seconds: float = Field(default=300, gt=0.001, le=3600)
 
 
@@ -217,7 +217,7 @@ async def list_sessions(
     context: ContextDep,
     caller: CallerDep,
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
-    before: Annotated[str | None, Query(max_length=300, description="`next` of the page before")] = None,
+    before: Annotated[str | None, Query(max_length=300, description="`next` of the previous page")] = None,
 ) -> SessionList:
     """The sessions that were created through a server, the newest first."""
     page = await alist(context, caller, "session", before=page_cursor(before), limit=limit)

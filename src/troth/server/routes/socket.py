@@ -180,7 +180,7 @@ class _Socket:
         request = _Subscribe.model_validate(message)
         kind, thing = topic = request.topic
         if topic in self._subscriptions and not self._subscriptions[topic].done():
-            raise ApiError(409, "already_subscribed", f"The socket follows the {kind} {thing!r} already.", param=kind)
+            raise ApiError(409, "already_subscribed", f"The socket already follows the {kind} {thing!r}.", param=kind)
         if len(self._subscriptions) >= _MOST:
             raise ApiError(429, "too_many_subscriptions", f"A socket has at most {_MOST} subscriptions.")
         check_room(self._context)
@@ -274,5 +274,5 @@ def _wrong(problem: Exception) -> Exception:
         field = ".".join(str(part) for part in first["loc"])
         return ApiError(400, "invalid_field", f"The field `{field}` is wrong: {first['msg']}.", param=field)
     if isinstance(problem, ValueError | RecursionError):
-        return ApiError(400, "invalid_json", "The message is no JSON.")
+        return ApiError(400, "invalid_json", "The message is not JSON.")
     return problem

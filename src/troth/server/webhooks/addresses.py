@@ -67,7 +67,7 @@ def why_inside(address: Address) -> str | None:
             if candidate.version == network.version and candidate in network:
                 return meaning if candidate == address else f"a way to {candidate}, {meaning}"
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is None and not _is_unicast(address):
-        return "no address of the public internet"
+        return "not an address of the public internet"
     return None
 
 

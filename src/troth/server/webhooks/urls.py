@@ -36,7 +36,7 @@ def check_url(url: object, allowed: Allowed) -> HostAndPort:
     elif not url.isascii() or not url.isprintable() or " " in url or "\\" in url:
         problem = "it has characters that have to be encoded; write such a name as `xn--…`"
     elif parts.username is not None or parts.password is not None or parts.fragment:
-        problem = "it has a user, a password or a fragment, which nobody would be sent"
+        problem = "it has a user, a password or a fragment, which would not be sent"
     elif parts.scheme == "http" and not _is_allowed(host, allowed):
         problem = "what is sent over `http` can be read and changed on its way"
     if problem is not None:

@@ -304,7 +304,7 @@ def test_the_time_of_a_workflow_inside_another(tmp_path):
         pytest.param({"token": 5}, r"no limit 'token'\. Did you mean `tokens`", id="a name that is none"),
         pytest.param({"tokens": 2.5}, "whole number above 0", id="half a token"),
         pytest.param({"steps": 0}, "whole number above 0", id="nothing"),
-        pytest.param({"time": "soon"}, "a span of time like", id="no span of time"),
+        pytest.param({"time": "soon"}, "a duration like", id="no span of time"),
         pytest.param({"cost": True}, "a number above 0", id="no number"),
     ],
 )

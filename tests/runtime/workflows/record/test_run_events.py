@@ -189,7 +189,7 @@ def test_numbers_have_no_gaps_and_stay(tmp_path):
 
 
 def test_only_what_is_new_is_read(runtime):
-    """`after` is the number of the last event that is known; sync and async."""
+    """`after` is the number of the last event that you have; sync and async."""
     flow = Workflow("w", *[step(name, function=lambda: 1) for name in "abc"])
     run = runtime.run(flow)
     events = list(runtime.events(run.id))

@@ -2,9 +2,9 @@
 
 What it finds: `asyncio.run_coroutine_threadsafe(…, loop).result()` in an `async def` that runs on that very loop, or in a
 plain function that an `async def` gives its own loop to.
-Why it matters: the loop is held up until the result is there, and the result waits for the loop: both wait forever.
+Why it matters: the loop is blocked until the result is there, and the result waits for the loop: both wait forever.
 How to repair: `await` the coroutine; `run_coroutine_threadsafe` is for other threads.
-How sure the fix is: `await` does what was meant; it is sure where the loop is fetched in the same function.
+How sure the fix is: `await` does what was intended; it is sure where the loop is fetched in the same function.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ def check(program: Program) -> Iterator[Finding]:
         name = incident.site.target_name
         message = f"`{name}` is awaited without being called: `await` raises TypeError here and `{name}` never runs"
         if incident.kind == "named alone":
-            message = f"`{name}` stands on a line of its own without being called: `{name}` never runs"
+            message = f"`{name}` is on a line of its own and is not called: `{name}` never runs"
         elif incident.detail:
             message = f"`{incident.detail}` wants a coroutine and gets the function `{name}`, which was not called: it raises TypeError here and `{name}` never runs"
         yield tell(program, "TR118", "await-without-call", incident, message, fix=_called(program, incident))

@@ -1,8 +1,7 @@
 """Lost call hidden by a broad `except`.
 
 What it finds: a coroutine used as its result inside `try … except Exception` (or `suppress(Exception)`).
-Why it matters: the use raises, the handler swallows the error, and the program goes on as if the call had failed for a
-reason of its own; it never ran at all.
+Why it matters: the use raises, the handler swallows the error, and the program goes on as if the call itself had failed; it never ran at all.
 How sure the fix is: sure where the callee is certain.
 """
 
@@ -53,7 +52,7 @@ def check(program: Program) -> Iterator[Finding]:
         call = call_text(program, incident)
         message = (
             f"`{call}` is used before it is awaited, and the broad handler at line {incident.masked_line} hides the error: "
-            f"`{incident.site.target_name}` never runs and nobody notices"
+            f"`{incident.site.target_name}` never runs and the error goes unnoticed"
         )
         fix = await_fix(program, incident)
         yield tell(program, "TR113", "masked-lost-call", incident, message, fix=fix)

@@ -153,7 +153,7 @@ _PLAIN_OUTSIDE = frozenset({"pyrogram", "hydrogram"})
 
 _NEEDS_A_STAR = Taker("`asyncio.gather` inside a collection, which needs a `*`", "awaits its items", "asyncio.gather")
 _CAST = Taker("`cast`, whose type is no awaitable", "wants no awaitable", "typing.cast")
-_ITERATING = Taker("whoever iterates the generator", "iterates")
+_ITERATING = Taker("the code that iterates the generator", "iterates")
 # Builtins that take what a collection holds one by one, and for what.
 _ONE_BY_ONE: dict[str, MisuseKind] = {"any": "condition", "all": "condition", "sum": "argument"}
 

@@ -363,7 +363,7 @@ class Flow(Returning):
 
     def _tell_of_future(self, node: Node) -> None:
         """A future that nobody holds can never be done: whoever makes one waits for it or gives it on."""
-        why = Reason("a future that nobody holds is never done; it makes sense only where it is awaited")
+        why = Reason("a future that is not kept is never done; it is useful only where it is awaited")
         site = self.site("", node[-1], callee_text(node[1]), "future", lambda: (why,), sure=False)
         if site is not None:
             self.incident("dropped task", site, sure=False)

@@ -496,7 +496,7 @@ class PostgresTransaction:
             raise lost(resource)
 
     def hold_run(self, run_id: str, resource: str, token: str) -> bool:
-        """Make sure that the run is still ours, and answer whether somebody asked for its cancellation."""
+        """Make sure that the run is still ours, and answer whether by requests cancellation."""
         row = self.execute(statements.HOLD_RUN, (run_id, resource)).fetchone()
         if row is None or row[0] != token:
             raise lost(resource)

@@ -57,7 +57,7 @@ class View:
         if not word:
             return least
         if not word.isascii() or not word.isdigit() or len(word) > 18:
-            raise ApiError(400, "invalid_field", f"`{name}` is {word[:40]!r}, and no number.", param=name)
+            raise ApiError(400, "invalid_field", f"`{name}` is {word[:40]!r}, which is not a number.", param=name)
         return int(word)
 
     def link(self, *parts: str, **query: object) -> str:
