@@ -126,7 +126,7 @@ def test_the_environment_leaves_it_off(environment, folder):
 @pytest.mark.parametrize(
     ("environment", "says"),
     [
-        pytest.param({"TROTH_GUARD": "perhaps"}, "neither yes nor no", id="switch"),
+        pytest.param({"TROTH_GUARD": "perhaps"}, "neither 1 nor 0", id="switch"),
         pytest.param({"TROTH_GUARD": "1", "TROTH_GUARD_MODE": "x"}, "TROTH_GUARD_MODE is 'x'", id="mode"),
         pytest.param({"TROTH_GUARD": "1", "TROTH_GUARD_BLOCKED": "x"}, "not a number of seconds", id="threshold"),
         pytest.param({"TROTH_GUARD": "1", "TROTH_GUARD_LOG": "no/such/log"}, "cannot be opened", id="log"),

@@ -110,7 +110,7 @@ def test_selecting(arguments, count, buggy):
         pytest.param(["--ignore", "unawaited-corutine"], "Did you mean 'unawaited-coroutine'?", id="a near one"),
         pytest.param(["--output-format", "xml"], "invalid choice", id="no such format"),
         pytest.param(["-o", "jsn:x"], "Did you mean 'json'?", id="a near format"),
-        pytest.param(["-o", "json:no/where.json"], "not a place", id="no such folder"),
+        pytest.param(["-o", "json:no/where.json"], "not a path", id="no such folder"),
         pytest.param(["-o", "json:-", "-o", "sarif:-"], "mixed up", id="two on stdout"),
         pytest.param(["missing.py"], "`missing.py` cannot be checked", id="missing file"),
         pytest.param(["empty"], "There is no Python file in `empty`", id="empty folder"),

@@ -167,7 +167,7 @@ def test_tool_calls_are_put_together_from_their_pieces(server, ask):
 @pytest.mark.parametrize(
     ("script", "status", "says"),
     [
-        pytest.param(TALK[:3], None, "cut short after 5 characters", id="stream just ends"),
+        pytest.param(TALK[:3], None, "interrupted after 5 characters", id="stream just ends"),
         pytest.param(
             [TALK[0], 'data: {"error": {"message": "overloaded"}}\n\n'], None, "overloaded", id="error in the stream"
         ),

@@ -190,7 +190,7 @@ def test_a_signal_only_for_somebody_who_waits(store, clock, moment, refusal):
     with EmbeddedEngine(store, recover=False) as sender:
         if refusal is None:
             assert sender.signal("r", "answer", "yes", awaited=True) is True
-            with pytest.raises(NotAwaitedError, match="was sent it already"):
+            with pytest.raises(NotAwaitedError, match="has already received it"):
                 sender.signal("r", "answer", "no", awaited=True)
         else:
             with pytest.raises(refusal, match="was up 50 s ago") as late:

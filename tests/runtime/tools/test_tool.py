@@ -132,7 +132,7 @@ async def stream(x: int):
     [
         pytest.param(lambda: 1, {}, "cannot be the name of a tool", id="no usable name"),
         pytest.param(len, {"name": "with space"}, "cannot be the name of a tool", id="bad name"),
-        pytest.param(search.function, {"timeout": 0}, "not a positive time", id="timeout of nothing"),
+        pytest.param(search.function, {"timeout": 0}, "not a positive duration", id="timeout of nothing"),
         pytest.param(
             search.function, {"timeout": float("nan")}, "Give a number of seconds", id="timeout that is no number"
         ),

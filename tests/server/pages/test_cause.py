@@ -34,7 +34,7 @@ KINDS = {
 
 ANSWERS = {
     "a question that was denied": ("agreed failed", "was denied by ann: it is too heavy to fly"),
-    "a question that nobody answered": ("agreed failed", "nobody answered within"),
+    "a question that nobody answered": ("agreed failed", "no answer came within"),
 }
 
 
