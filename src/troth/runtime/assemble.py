@@ -97,7 +97,7 @@ class Runtime:
     has `grace` seconds (1 unless told otherwise) to finish its `finally` blocks; the run goes on after that in any
     case, and a task that is not over is left behind and named in the log.
 
-    What a step returns may have `max_result` letters of JSON: 32 million unless told otherwise, any number with None.
+    What a step returns may have `max_result` characters of JSON: 32 million by default, any number with None.
     More than that fails the step. A large result is turned into JSON in a thread, beside the loop.
 
     `read_only=True` looks at a store that is there, also where its file or folder cannot be written; what would write

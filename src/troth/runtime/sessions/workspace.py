@@ -34,7 +34,7 @@ def resolve(root: str, path: object) -> str:
     """The path it really is, below `root`; `WorkspacePathError` if it leads out. A relative one starts at `root`."""
     if not isinstance(path, str) or not path or "\0" in path or "\\" in path:
         raise WorkspacePathError(
-            f"{path!r} is not a path in a workspace. Nothing was done. Name a text below {root!r}."
+            f"{path!r} is not a path in a workspace. Nothing was done. Name a file below {root!r}."
         )
     real = posixpath.normpath(posixpath.join(root, path))
     if real.startswith("//"):

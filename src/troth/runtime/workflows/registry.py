@@ -284,7 +284,7 @@ class WorkflowRegistry:
             try:
                 self._specs[run.decision] = spec_of_document(document)
             except InvalidWorkflowError as wrong:
-                raise DamagedStoreError(f"the workflow of run {run.id!r}", f"it is no workflow ({wrong})") from wrong
+                raise DamagedStoreError(f"the workflow of run {run.id!r}", f"it is not a workflow ({wrong})") from wrong
         return self._specs[run.decision]
 
     def continues(self, run: RunRecord) -> bool:
@@ -298,7 +298,7 @@ class WorkflowRegistry:
         match events[0].payload:
             case {"name": str(), "steps": list()} as document:
                 return document
-        raise DamagedStoreError(f"the workflow of run {run.id!r}", "it is no workflow")
+        raise DamagedStoreError(f"the workflow of run {run.id!r}", "it is not a workflow")
 
     def bind(self, run_id: str, workflow: RegisteredWorkflow) -> None:
         """Have `run_id` carried out with exactly this workflow.

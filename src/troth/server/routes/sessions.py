@@ -188,7 +188,7 @@ def info(session: Session) -> SessionInfo:
 
 @router.post("/sessions", status_code=201, response_model=SessionInfo, **needs(Scope.RUN))
 async def create_session(body: NewSession, context: ContextDep, caller: CallerDep, once: OnceDep) -> Response:
-    """Create a session. Nobody is in it yet."""
+    """Create a session. It has no members yet."""
     if body.policy is None and "otherwise" in body.model_fields_set:
         raise ApiError(400, "invalid_field", "`otherwise` goes with a `policy`.", param="otherwise")
     rules = [Rule(**row.model_dump()) for row in body.policy or ()]
@@ -234,7 +234,7 @@ async def show_session(session_id: SessionId, context: ContextDep, caller: Calle
 
 @router.post("/sessions/{session_id}/activate", **needs(Scope.ACT))
 async def activate_session(session_id: SessionId, context: ContextDep, caller: CallerDep) -> SessionInfo:
-    """Let the members act. Somebody has to be there."""
+    """Let the members act. There has to be a member."""
     hypervisor, _ = await seen_session(context, caller, session_id)
     return info(await call(hypervisor.activate, session_id))
 
@@ -297,7 +297,7 @@ async def kill_member(
 
 @router.post("/sessions/{session_id}/terminate", **needs(Scope.KILL))
 async def terminate_session(session_id: SessionId, body: Ending, context: ContextDep, caller: CallerDep) -> SessionInfo:
-    """End a session: nobody acts any more, and what is open is undone. 409 if something resists; ask again then."""
+    """End a session: no member can act, and unfinished work is undone. 409 if something is still running; try again."""
     hypervisor, _ = await seen_session(context, caller, session_id)
     return info(await call(lambda: hypervisor.terminate(session_id, reason=body.reason)))
 

@@ -300,7 +300,7 @@ def _words(found: Blocking) -> str:
         "future": "the result of another thread",
         "database": "a database",
         "file": "a file",
-        "person": "somebody to type",
+        "person": "keyboard input",
     }[found.waits_for]
 
 

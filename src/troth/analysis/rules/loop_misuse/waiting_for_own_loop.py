@@ -164,7 +164,7 @@ def _given(call: Call, target: Function, wanted: str) -> Iterator[Node]:
 def _told(program: Program, function: Function, node: Node, start: Node, helper: Function | None = None) -> Finding:
     who = "`result()`" if helper is None else f"`{helper.qualname}(…)`"
     message = (
-        f"{who} holds up the loop until the coroutine is done, and the coroutine needs that loop: both wait forever"
+        f"{who} blocks the event loop until the coroutine is done, and the coroutine needs that loop: both wait forever"
     )
     reasons = (
         Reason(f"`{function.qualname}` is `async def` and runs on the loop it gives the coroutine to", *function.place),

@@ -7,7 +7,7 @@ Why it matters: the function works on a coroutine object, and the call never run
 How to repair: await it; where a function is wanted, hand over the function and its arguments (`start_soon(work, 1)`), or,
 where that has to be a plain one, `lambda: asyncio.create_task(work(1))`.
 How sure the fix is: sure where the callee is certain; in the place of a function, leaving out the parentheses is likely
-right where there is nothing between them and whoever calls it can await; `start_soon(work(1))` becomes
+right where there is nothing between them and the code that calls it can await; `start_soon(work(1))` becomes
 `start_soon(work, 1)`, and a collection for `gather` gets its `*`; else none is offered.
 """
 

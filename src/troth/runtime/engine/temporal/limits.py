@@ -48,7 +48,7 @@ def check_size(text: str, what: str) -> None:
     if letters <= MAX_TEXT:
         return
     doubled = "" if letters == len(text) else f" ({letters:,} with its quotes and backslashes, which count twice)"
-    size = f"{len(text):,} letters of JSON{doubled}, and at most {MAX_TEXT:,} travel through Temporal"
+    size = f"{len(text):,} characters of JSON{doubled}, and at most {MAX_TEXT:,} travel through Temporal"
     raise NotJsonError(what, what, f"{size}; keep it in a file or a table, and pass its name")
 
 

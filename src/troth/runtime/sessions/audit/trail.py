@@ -95,8 +95,9 @@ class Trail:
             self.anchor_newest()
             if self.is_failing:
                 raise AnchorFailedError(
-                    "The newest entry of the audit trail could not be anchored, and with `strict=True` nothing goes on "
-                    "meanwhile.\nNothing was done. What was done before is kept; see the event `anchor.failed`."
+                    "The newest entry of the audit trail could not be anchored, and with `strict=True` nothing "
+                    "continues until it can be.\nNothing was done. What was done before is kept; see the event "
+                    "`anchor.failed`."
                 )
 
     def _failed(self, problem: Exception) -> None:

@@ -91,8 +91,8 @@ def _check_idle(store: SqliteStore) -> None:
         holder = store.holder(resource)
         if holder is not None and store.is_alive(holder):
             raise MisuseError(
-                f"The process {holder.pid} works on {resource!r} of {store.name!r} just now. Nothing was moved.\n"
-                "End the programs that use the file, and move it then."
+                f"The process {holder.pid} works on {resource!r} of {store.name!r}; nothing was moved.\n"
+                "Stop the programs that use the file, and move it then."
             )
 
 
