@@ -86,7 +86,9 @@ def deep():
         pytest.param(deep(), "result", "nested too deeply", id="too deep"),
         pytest.param(10**5000, "result", "more digits than Python can write", id="a number that is too long"),
         pytest.param({"n": [-(10**5000)]}, "result['n'][0]", "use a string", id="… inside"),
-        pytest.param(Stubborn({1: 2}), "result[1]", "JSON keys are strings", id="what cannot be compared, with a bad key"),
+        pytest.param(
+            Stubborn({1: 2}), "result[1]", "JSON keys are strings", id="what cannot be compared, with a bad key"
+        ),
     ],
 )
 def test_what_is_refused(value, path, says):

@@ -149,7 +149,9 @@ def test_the_time_of_the_answer_decides(runtime, clock, moment, state):
         if state == "completed":
             assert other.approve(run.id) == "ok"
         else:
-            with pytest.raises(MisuseError, match=r"could be answered until .* No answer until then counts as a refusal"):
+            with pytest.raises(
+                MisuseError, match=r"could be answered until .* No answer until then counts as a refusal"
+            ):
                 other.approve(run.id)
         clock.stands_at = run.step("ok").deadline + 1000
         assert str(other.resume(run.id, flow, check=False).state) == state

@@ -597,9 +597,7 @@ def test_workflows_made_for_one_request_each(runtime, color):
         pytest.param({1: 2}, "there is no input 1", id="a number as a name"),
         pytest.param({"order": float("nan")}, "but the contract requires string", id="of another type"),
         pytest.param({"order": "x", "size": float("nan")}, "JSON has no such number", id="a number that is none"),
-        pytest.param(
-            {"order": "x", "size": 10**5000}, "more digits than Python can write", id="one that is too long"
-        ),
+        pytest.param({"order": "x", "size": 10**5000}, "more digits than Python can write", id="one that is too long"),
     ],
 )
 def test_inputs_that_are_none(runtime, given, says):
