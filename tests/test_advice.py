@@ -138,7 +138,7 @@ def test_names_of_troth_exist():
                 try:
                     _resolve(dotted)
                 except (AttributeError, ModuleNotFoundError):
-                    pytest.fail(f"{place}: `{code}` leads nowhere")
+                    pytest.fail(f"{place}: `{code}` does not exist")
 
 
 def test_methods_exist():

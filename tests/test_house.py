@@ -11,14 +11,14 @@ from tools import house
 
 ROOT = Path(__file__).resolve().parents[1]
 RING = 10  # modules of `analysis` that import each other, in a circle
-EXCEPTIONS = 4  # files with a function of more than twenty branches
+EXCEPTIONS = 0  # files with a function of more than twenty branches
 VAGUE = 1.8  # percent of the variables of a package; the bar that was set is `house.VAGUE`
 VAGUE_IN_ALL = 0.8  # percent of all variables
-NAMESAKES = 1  # names that several public classes have: `Rule` is one of `check`, and a row of a policy
+NAMESAKES = 0  # names that several public classes have
 POSITIONAL = {"analysis": 1805, "bridge": 0, "cli": 40, "guard": 30, "lsp": 40, "runtime": 450, "server": 80}
 BRANCHING = {"analysis": 105, "bridge": 0, "cli": 5, "guard": 0, "lsp": 0, "runtime": 6, "server": 0}
 PEOPLE = re.compile(r"(?:^|_)(?:owe|owed|owes|owing|nobody|somebody|whoever)(?:_|$)", re.IGNORECASE)
-STILL_PEOPLE = {"analysis", "lsp", "server", "testing"}  # packages with such names; it only shrinks
+STILL_PEOPLE = {"analysis", "lsp", "server"}  # packages with such names; it only shrinks
 
 
 def packages():

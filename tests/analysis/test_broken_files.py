@@ -7,7 +7,7 @@ import pytest
 from troth.analysis.findings import Finding
 from troth.analysis.pipeline import analyse
 from troth.analysis.project.project import Project
-from troth.analysis.rules import Rule, all_rules
+from troth.analysis.rules import CheckRule, all_rules
 
 BROKEN = {
     "a byte that is no UTF-8": ("broken.py", b'x = "\xff"\n'),
@@ -38,7 +38,7 @@ def _no_other_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(variable, str(tmp_path))
 
 
-def programs(rule: Rule) -> list[dict[str, bytes]]:
+def programs(rule: CheckRule) -> list[dict[str, bytes]]:
     """The programs of all cases of a rule."""
     sources = [source for case in rule.cases for source in (case.bad, case.good) if source is not None]
     files = [{"case.py": source} if isinstance(source, str) else source for source in sources]
@@ -70,7 +70,7 @@ def test_beside_a_broken_file(kind: str, crowd: tuple[dict[str, bytes], set[Find
 
 
 @pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.code)
-def test_a_rule_beside_all_of_them(rule: Rule) -> None:
+def test_a_rule_beside_all_of_them(rule: CheckRule) -> None:
     """In each of its own cases a rule says the same, fix and reasons and all."""
     broken = {f"broken/b{number}{Path(path).suffix}": data for number, (path, data) in enumerate(BROKEN.values())}
     for files in programs(rule):

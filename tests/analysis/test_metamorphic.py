@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from tests.analysis.rules.test_cases import files, findings
 
-from troth.analysis.rules import Case, Rule, all_rules
+from troth.analysis.rules import Case, CheckRule, all_rules
 
 CASES = [
     pytest.param(rule, case, id=f"{rule.code}-{case.name}")
@@ -71,7 +71,7 @@ def split(text: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("change", [renamed, reordered, split], ids=lambda change: change.__name__)
 @pytest.mark.parametrize(("rule", "case"), CASES)
-def test_what_does_not_matter(rule: Rule, case: Case, change: Callable[[str], dict[str, str]]) -> None:
+def test_what_does_not_matter(rule: CheckRule, case: Case, change: Callable[[str], dict[str, str]]) -> None:
     """The same findings on the same lines, whatever they are called and wherever they stand."""
     source = case.bad or case.good
     assert isinstance(source, str)

@@ -21,7 +21,7 @@ from troth.analysis.facts.nodes import KINDS
 from troth.analysis.pipeline import analyse
 from troth.analysis.project.project import Project
 from troth.analysis.result import Analysis
-from troth.analysis.rules import Rule, all_rules
+from troth.analysis.rules import CheckRule, all_rules
 
 SHAPES = sorted(kind for kind in KINDS if not iskeyword(kind))
 EVERY_CASE = [case for rule in all_rules() for case in programs(rule)]
@@ -166,7 +166,7 @@ def test_many_cases_in_our_words(files: dict[str, bytes]) -> None:
 
 @pytest.mark.soak
 @pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.code)
-def test_every_name_of_every_case_is_called_like_a_shape(rule: Rule) -> None:
+def test_every_name_of_every_case_is_called_like_a_shape(rule: CheckRule) -> None:
     """One after the other."""
     for case in programs(rule):
         for name in {name for data in case.values() for name in identifiers(data.decode())}:

@@ -7,17 +7,17 @@ import pytest
 from tests.analysis.rules.test_cases import files, findings
 
 from troth.analysis.facts import other_interpreter
-from troth.analysis.rules import Rule, all_rules
+from troth.analysis.rules import CheckRule, all_rules
 
 MARK = "\ufeff"
 NEWER = "\n\ntype NewerThanThis = int\n"
 
 
-def said(sources: dict[str, str], rule: Rule) -> list[tuple[str, str, int]]:
+def said(sources: dict[str, str], rule: CheckRule) -> list[tuple[str, str, int]]:
     return sorted((f.code, f.span.path, f.span.line) for f in findings(sources, rule))
 
 
-def bad_cases(rule: Rule) -> list[dict[str, str]]:
+def bad_cases(rule: CheckRule) -> list[dict[str, str]]:
     return [files(case.bad) for case in rule.cases if case.bad is not None]
 
 
@@ -26,7 +26,7 @@ def python_only(sources: dict[str, str]) -> bool:
 
 
 @pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.code)
-def test_a_byte_order_mark_changes_nothing(rule: Rule) -> None:
+def test_a_byte_order_mark_changes_nothing(rule: CheckRule) -> None:
     """Windows editors put one before the first line; Python reads over it, and so does every rule."""
     for sources in filter(python_only, bad_cases(rule)):
         marked = {path: MARK + text for path, text in sources.items()}
@@ -47,7 +47,7 @@ def read_by_another() -> dict[bytes, other_interpreter.FileFacts | other_interpr
 
 @pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.code)
 def test_newer_syntax_beside_changes_nothing(
-    rule: Rule,
+    rule: CheckRule,
     read_by_another: dict[bytes, other_interpreter.FileFacts | other_interpreter.Problem],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

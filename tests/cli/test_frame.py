@@ -233,9 +233,7 @@ def test_ctrl_c_from_a_terminal_ends_with_130(tmp_path):
     [
         pytest.param(["check", "--output-format", "JSON"], "Did you mean `json`?", id="in capitals"),
         pytest.param(["check", "--output-format=sarrif"], "Did you mean `sarif`?", id="misspelt"),
-        pytest.param(
-            ["check", "--confidence", "high"], "`troth check --help` shows how it is used.", id="nothing near"
-        ),
+        pytest.param(["check", "--confidence", "high"], "`troth check --help` shows its usage.", id="nothing near"),
         pytest.param(["check", "--json"], "Write `--output-format json`.", id="an option of runtime commands"),
         pytest.param(["completion", "zhs"], "Did you mean `zsh`?", id="an argument"),
     ],

@@ -476,7 +476,7 @@ def test_a_marker_with_a_mistake_in_it(tmp_path):
     """One error that says so, and none of other plugins, which were not set up."""
     ran = run(project(tmp_path, "import pytest\n@pytest.mark.troth(alow=True)\ndef test_it(): pass\n"), "--troth")
     assert ran.outcomes == {"test_it": "ERROR"}
-    assert "takes one thing, `allow=`" in ran.out
+    assert "takes one argument, `allow=`" in ran.out
     assert "KeyError" not in ran.out
     assert "1 error" in ran.out
 

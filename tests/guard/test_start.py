@@ -84,7 +84,7 @@ def test_a_program_that_raises(folder):
         pytest.param(["missing.py"], "cannot be read", id="no such file"),
         pytest.param(["-m", "missing"], "There is no module 'missing'", id="no such module"),
         pytest.param(["-m", "no.such"], "cannot be run", id="no such package"),
-        pytest.param([], "there is no program to run", id="nothing"),
+        pytest.param([], "no program was given", id="nothing"),
         pytest.param(["--frobnicate", "losing.py"], "--frobnicate", id="unknown option"),
         pytest.param(["--blocked", "-1", "losing.py"], "cannot be blocked", id="threshold"),
         pytest.param(["--log", "no/such/log", "losing.py"], "cannot be opened", id="log"),
@@ -126,7 +126,7 @@ def test_the_environment_leaves_it_off(environment, folder):
 @pytest.mark.parametrize(
     ("environment", "says"),
     [
-        pytest.param({"TROTH_GUARD": "perhaps"}, "neither yes nor no", id="switch"),
+        pytest.param({"TROTH_GUARD": "perhaps"}, "neither 1 nor 0", id="switch"),
         pytest.param({"TROTH_GUARD": "1", "TROTH_GUARD_MODE": "x"}, "TROTH_GUARD_MODE is 'x'", id="mode"),
         pytest.param({"TROTH_GUARD": "1", "TROTH_GUARD_BLOCKED": "x"}, "not a number of seconds", id="threshold"),
         pytest.param({"TROTH_GUARD": "1", "TROTH_GUARD_LOG": "no/such/log"}, "cannot be opened", id="log"),

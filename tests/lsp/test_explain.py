@@ -55,8 +55,12 @@ def project(tmp_path):
         pytest.param((7, 6), "`later` is **async**", id="a plain function that returns a coroutine"),
         pytest.param((12, 18), "`Store.save` is **async**", id="a call that is awaited"),
         pytest.param((18, 6), "`each` is **sync**", id="a plain function"),
-        pytest.param((28, 12), "makes an async generator, and the work is done as `async for` asks", id="a generator"),
-        pytest.param((33, 12), "for `async with`, and the work is done when that is entered", id="a context manager"),
+        pytest.param(
+            (28, 12), "makes an async generator; the work is done while `async for` iterates", id="a generator"
+        ),
+        pytest.param(
+            (33, 12), "makes an async context manager; the work is done when that is entered", id="a context manager"
+        ),
     ],
 )
 def test_hover_says_why(project, place, says):

@@ -76,6 +76,6 @@ def test_a_job_is_looked_at(serve):
         assert client.get("/jobs", params={"session": talk_id}).json() == {"data": [], "next": None}
         for noun in ("jobs", "promises"):
             refused = client.get(f"/{noun}", params={"session": talk_id, "before": "nonsense"})
-            assert (refused.status_code, "not a position in a list" in refused.text) == (400, True)
+            assert (refused.status_code, "not a cursor" in refused.text) == (400, True)
         assert client.get("/jobs/never").status_code == 404
         assert client.post("/jobs", json={"command": "true"}).status_code == 405

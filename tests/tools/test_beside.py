@@ -56,7 +56,7 @@ def test_a_hint_is_given_for_short_options_and_for_fix(capsys):
 def test_options_that_nobody_knows_get_the_usual_advice(capsys):
     for argv in (["check", "--nonsense"], ["explain", "--fix"]):
         assert run(argv) == 2
-        assert f"`troth {argv[0]} --help` shows how it is used." in capsys.readouterr().err
+        assert f"`troth {argv[0]} --help` shows its usage." in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("hint", sorted(set(HINTS.values())))

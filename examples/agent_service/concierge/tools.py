@@ -12,7 +12,7 @@ async def search_flights(city: str) -> list[str]:
 
 
 async def book_flight(flight: str) -> str:
-    time.sleep(0.2)  # the airline is slow: meanwhile nobody else is served
+    time.sleep(0.2)  # the airline is slow: no other request is served
     return f"booked {flight}"
 
 

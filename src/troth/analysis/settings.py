@@ -110,7 +110,7 @@ class _Place(NamedTuple):
     def wrong(self, key: str, why: str, advice: str) -> MisuseError:
         return MisuseError(
             f"{self.name or f'{self.file}:{self.line_of(key)}'}: {why}\n"
-            f"Nothing was checked, since it is not known what was meant.\n{advice}"
+            f"Nothing was checked, because the settings are unclear.\n{advice}"
         )
 
 

@@ -23,7 +23,7 @@ def iterate(source: AsyncIterable[T], /) -> "Iteration[T]":
     if not hasattr(type(source), "__aiter__"):
         raise NotRunnableError(
             f"`bridge.iterate` needs something that `async for` accepts, and {source!r} is not.\n"
-            "Nothing ran. An async generator function has to be called; what is sync is iterated as it is."
+            "Nothing ran. Call an async generator function first; loop over a sync iterable directly."
         )
     return Iteration(source)
 

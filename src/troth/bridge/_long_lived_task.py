@@ -178,7 +178,7 @@ async def _ended(task: asyncio.Task[None]) -> None:
 
 
 def _cancellation() -> asyncio.CancelledError:
-    return asyncio.CancelledError("what was entered has been cancelled meanwhile")
+    return asyncio.CancelledError("the context that was entered has been cancelled in the meantime")
 
 
 def _forget_cancellation() -> None:

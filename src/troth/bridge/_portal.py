@@ -191,7 +191,7 @@ class _Waiting:
             return LoopGoneError(f"the portal's thread ended before `{name_of(self._work)}` did.")
         rested = self._rested()
         if self._deadlock_after is not None and rested is not None and rested >= self._deadlock_after:
-            return endless(self._work, f"The portal has had nothing to do for {rested:.1f} s.")
+            return endless(self._work, f"The portal has been idle for {rested:.1f} s.")
         if not self._blocks_loop or seconds < PATIENCE:
             return None
         if rested is not None and not anybody_else_awake():

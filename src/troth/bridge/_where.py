@@ -43,4 +43,4 @@ def doing(thread: int | None) -> str:
 
 
 def _line(frame: FrameType | None) -> str:
-    return "a place that cannot be seen" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+    return "an unknown place" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"

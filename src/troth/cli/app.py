@@ -26,20 +26,20 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "recolor": ("troth.cli.analysis.recolor", "change the color of a function or a class, with every call"),
     "explain": ("troth.cli.analysis.explain", "explain a rule, or find the calls behind a log"),
     "lsp": ("troth.cli.analysis.lsp", "serve editors: findings, repairs and reasons while you type"),
-    "mutate": ("troth.cli.analysis.mutate", "plant sync/async mismatches in a copy and see who notices"),
+    "mutate": ("troth.cli.analysis.mutate", "plant sync/async mismatches in a copy, and measure what detects them"),
     "init": ("troth.cli.runtime.init", "write a first workflow that runs"),
     "validate": ("troth.cli.runtime.validate", "check workflows without running them"),
     "run": ("troth.cli.runtime.run", "run a workflow durably"),
     "runs": ("troth.cli.runtime.runs", "inspect and resume runs"),
-    "worker": ("troth.cli.runtime.worker", "carry on runs that wait, sleep or were orphaned"),
+    "worker": ("troth.cli.runtime.worker", "continue runs that wait, sleep or were orphaned"),
     "conversations": ("troth.cli.runtime.conversations", "show what agents received, said and did"),
-    "session": ("troth.cli.runtime.session", "look at governed sessions, and stop them or their agents"),
+    "session": ("troth.cli.runtime.session", "inspect governed sessions, and stop them or their agents"),
     "audit": ("troth.cli.runtime.audit", "show, verify and export the audit trail of sessions"),
-    "store": ("troth.cli.runtime.store", "move a store to PostgreSQL, or check what it holds"),
+    "store": ("troth.cli.runtime.store", "move a store to PostgreSQL, or check it for damage"),
     "chat": ("troth.cli.runtime.chat", "talk with an agent; background work reports back"),
     "serve": ("troth.cli.serve", "serve runs, conversations and promises over HTTP"),
     "keys": ("troth.cli.keys", "make, list and revoke the keys of a server"),
-    "jobs": ("troth.cli.runtime.jobs", "look at commands in the background"),
+    "jobs": ("troth.cli.runtime.jobs", "inspect commands in the background"),
     "outbox": ("troth.cli.runtime.outbox", "show the deliveries of background results"),
     "completion": ("troth.cli.completion", "print the completion script for a shell"),
 }
@@ -56,8 +56,8 @@ options:
   -h, --help     show this help; `troth COMMAND --help` shows the command's own, with examples
   -V, --version  show the version
 
-exit codes: 0 done and clean; 1 findings, or a run that failed; 2 wrong use or bad input; 3 our own bug;
-            4 done but for what a bug of ours has cost; 130 Ctrl-C
+exit codes: 0 done and clean; 1 findings, or a run that failed; 2 wrong usage or bad input; 3 a bug in Troth;
+            4 done, except for what a bug in Troth prevented; 130 Ctrl-C
 """
 
 
@@ -86,7 +86,7 @@ class _Parser(argparse.ArgumentParser):
             near = get_close_matches(option, self._option_string_actions, n=1, cutoff=0.8)
             if near and option.startswith("--"):
                 return f"Did you mean `{near[0]}`?"
-        return f"`{self.prog} --help` shows how it is used."
+        return f"`{self.prog} --help` shows its usage."
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Refuse what is none of the choices; where one of them is near, ask whether it is meant."""
@@ -96,7 +96,7 @@ class _Parser(argparse.ArgumentParser):
             choices = [str(choice) for choice in action.choices]
             name = "/".join(action.option_strings) or action.metavar or action.dest
             near = get_close_matches(str(value).lower(), choices, n=1)
-            advice = f"Did you mean `{near[0]}`?" if near else f"`{self.prog} --help` shows how it is used."
+            advice = f"Did you mean `{near[0]}`?" if near else f"`{self.prog} --help` shows its usage."
             listed = ", ".join(map(repr, choices))
             raise MisuseError(
                 f"{self.prog}: argument {name}: invalid choice: {value!r} (choose from {listed})\n"
@@ -104,7 +104,7 @@ class _Parser(argparse.ArgumentParser):
             )
 
     def error(self, message: str) -> NoReturn:
-        raise MisuseError(f"{self.prog}: {message}\nNothing was done.\n`{self.prog} --help` shows how it is used.")
+        raise MisuseError(f"{self.prog}: {message}\nNothing was done.\n`{self.prog} --help` shows its usage.")
 
 
 def overview() -> str:

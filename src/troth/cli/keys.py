@@ -37,14 +37,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _declare_create(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("owner", metavar="OWNER", help="whose key it is: it sees what keys of this owner began")
+    parser.add_argument("owner", metavar="OWNER", help="the owner of the key: it sees what keys of this owner started")
     parser.add_argument(
         "--scopes",
         default="read,run,act",
-        help="what it may do, with commas: read, run, act, kill, admin (default: read,run,act)",
+        help="comma-separated scopes: read, run, act, kill, admin (default: read,run,act)",
     )
-    parser.add_argument("--name", default="", help="what it is for, to know it again in the list")
-    parser.add_argument("--days", type=float, metavar="N", help="let it end after N days (default: never)")
+    parser.add_argument("--name", default="", help="a label that identifies it in the list")
+    parser.add_argument("--days", type=float, metavar="N", help="expire after N days (default: never)")
 
 
 def _declare_list(_: argparse.ArgumentParser) -> None:
@@ -52,7 +52,7 @@ def _declare_list(_: argparse.ArgumentParser) -> None:
 
 
 def _declare_revoke(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("key", metavar="ID", help="the id of the key, as the list shows it")
+    parser.add_argument("key", metavar="ID", help="the id of the key, from `troth keys list`")
 
 
 def _create(keys: "Keys", args: argparse.Namespace) -> int:
@@ -79,7 +79,7 @@ def _revoke(keys: "Keys", args: argparse.Namespace) -> int:
     if args.json:
         say_json({"id": args.key, "revoked": True, "was_revoked": not is_new})
     else:
-        say([f"{args.key} {'opens nothing any more' if is_new else 'was revoked before'}"])
+        say([f"{args.key} {'is revoked' if is_new else 'was already revoked'}"])
     return Exit.CLEAN
 
 
@@ -102,12 +102,12 @@ def _line(row: "KeyRow") -> str:
 _VERBS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], Verb]] = {
     "create": ("make a key; it is shown once", _declare_create, _create),
     "list": ("list the keys, revoked ones too; never the keys themselves", _declare_list, _list),
-    "revoke": ("let a key open nothing any more, within a second", _declare_revoke, _revoke),
+    "revoke": ("revoke a key, within a second", _declare_revoke, _revoke),
 }
 
 COMMAND = Command(
     summary="make, list and revoke the keys of a server",
-    description="Keeps the keys with which clients come to `troth serve`. Only digests are kept.",
+    description="Manages the keys that clients of `troth serve` use. Only digests are stored.",
     examples=(
         Example("troth keys create shop", "a key for the owner `shop`: it may read, run and act"),
         Example("troth keys create ops --scopes admin --days 30", "a key that sees everything, for a month"),

@@ -23,7 +23,7 @@ def check_page(args: argparse.Namespace) -> None:
     if args.limit < 1:
         raise MisuseError(f"`--limit {args.limit}` would list nothing; give 1 or more.")
     if args.limit > 1000:
-        raise MisuseError(f"`--limit {args.limit}` is more than a page has; give 1000 or less.")
+        raise MisuseError(f"`--limit {args.limit}` is more than one page; give 1000 or less.")
 
 
 def following(args: argparse.Namespace, command: str, cursor: str | None) -> str | None:

@@ -112,7 +112,8 @@ def say(lines: Iterable[str | bytes]) -> bool:
         reader_left()
         raise RunError(
             f"The results could not be written to stdout: {problem.strerror or problem}.\n"
-            "The work itself was done, and no file was changed by this.\nSend stdout to a place that can be written."
+            "The command itself succeeded, and no file was changed by this error.\nRedirect stdout to a file or "
+            "device that can be written."
         ) from problem
     return True
 

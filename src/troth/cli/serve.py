@@ -30,14 +30,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--store",
         metavar="FILE",
-        help="the file, or the `postgresql://` address, that everything is kept in "
-        "(default: $TROTH_STORE or .troth/runs.db)",
+        help="the file, or the `postgresql://` address, of the store (default: $TROTH_STORE or .troth/runs.db)",
     )
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: 127.0.0.1)")
     parser.add_argument("--port", type=int, default=8700, help="the port, 0 for any that is free (default: 8700)")
-    parser.add_argument("--no-key", action="store_true", help="ask for no key; on loopback only")
+    parser.add_argument("--no-key", action="store_true", help="require no key; on loopback only")
     parser.add_argument("--open", action="store_true", dest="open_page", help="open the pages in a browser")
-    parser.add_argument("--no-pages", action="store_true", help="leave the pages out, and serve the API alone")
+    parser.add_argument("--no-pages", action="store_true", help="serve only the API, without the pages")
     parser.add_argument(
         "--drain", type=float, metavar="SECONDS", help="how long turns may run after SIGTERM (default: 30)"
     )
@@ -45,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--keep-talks",
         type=float,
         metavar="DAYS",
-        help="forget what was said in a talk so long after its last entry (default: keep it forever)",
+        help="delete the messages of a conversation this many days after its last entry (default: never)",
     )
 
 
@@ -97,14 +96,14 @@ def _server(args: argparse.Namespace) -> "Server":
         ]
         if any(is_set):
             raise MisuseError(
-                f"`{args.app}` is a `Server`, which has these settings itself. "
+                f"`{args.app}` is a `Server`, which has its own settings. "
                 "It was not started.\n"
                 "Leave `--workflows`, `--store`, `--no-key`, `--no-pages`, `--drain` and `--keep-talks` out."
             )
         return found
     if isinstance(found, Runtime) and args.store and is_other_store(args.store, found):
         raise MisuseError(
-            f"`--store {shown(args.store)}` is not where the runtime of `{args.app}` keeps its runs: that is "
+            f"`--store {shown(args.store)}` is not the store of the runtime of `{args.app}`: that is "
             f"{found.store.name!r}. The server was not started.\nLeave `--store` out."
         )
     workflows = _workflows(args)
@@ -153,14 +152,17 @@ def _workflows(args: argparse.Namespace) -> list[Path]:
 COMMAND = Command(
     summary="serve runs, conversations and promises over HTTP",
     description=(
-        "Serves the workflows of a folder, or what a `Server` or `Runtime` in Python has, over HTTP, server-sent\n"
-        "events and WebSocket. It asks for a key (`troth keys create`); `--no-key` does without, on loopback only.\n"
-        "SIGTERM stops it: turns get the time of `--drain`; the next server resumes what is unfinished."
+        "Serves the workflows of a folder, or of a `Server` or `Runtime` in Python, over HTTP, server-sent\n"
+        "events and WebSocket. Clients need a key (`troth keys create`), except with `--no-key`, on loopback only.\n"
+        "SIGTERM stops it: running turns get `--drain` seconds; the next server resumes what is unfinished."
     ),
     examples=(
         Example("troth serve --no-key", "the workflows of this folder, on port 8700, for this machine alone"),
         Example("troth serve --no-key --open", "the same, and its pages in a browser: what runs, what failed and why"),
-        Example("troth serve shop:server --host 0.0.0.0", "a server made in Python, for others; they need a key"),
+        Example(
+            "troth serve shop:server --host 0.0.0.0",
+            "a server defined in Python, for other machines; clients need a key",
+        ),
         Example("troth serve --workflows flows --port 0 --no-key", "on any port that is free; its number is printed"),
     ),
     add_arguments=add_arguments,

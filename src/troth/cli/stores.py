@@ -43,9 +43,9 @@ def add_store(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--store",
         metavar="FILE",
-        help=f"the file, or the `postgresql://` address, that runs are kept in (default: ${VARIABLE}, else {_DEFAULT})",
+        help=f"the file, or the `postgresql://` address, of the store (default: ${VARIABLE}, else {_DEFAULT})",
     )
-    parser.add_argument("--json", action="store_true", help="print JSON, for machines")
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def add_app(parser: argparse.ArgumentParser) -> None:
@@ -122,7 +122,7 @@ def app_of(args: argparse.Namespace) -> "Runtime":
     if args.store and is_other_store(args.store, app):
         app.close()
         raise MisuseError(
-            f"`--store {shown(args.store)}` is not where the runtime of `--app {args.app}` keeps its runs: that is "
+            f"`--store {shown(args.store)}` is not the store of the runtime of `--app {args.app}`: that is "
             f"{app.store.name!r}. Nothing was done.\nLeave `--store` out."
         )
     return app
@@ -185,7 +185,7 @@ def find_run(runtime: "Runtime", word: str) -> str:
         return begins[0]
     if begins:
         raise MisuseError(
-            f"{word!r} is the beginning of {len(begins)} runs: {', '.join(begins[:5])} … Write more of it."
+            f"{word!r} matches the beginning of {len(begins)} runs: {', '.join(begins[:5])} … Give more characters."
         )
     runtime.show(word)  # says that there is none, and what is near
     return word

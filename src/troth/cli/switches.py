@@ -23,7 +23,7 @@ def switch(name: str, *, default: bool = False, environ: Mapping[str, str] | Non
         return False
     raise MisuseError(
         f"The environment variable `{name}` is {value!r}, which is neither on nor off.\n"
-        "Nothing was done, so as not to guess.\n"
+        "Nothing was done, because its meaning is unclear.\n"
         "Write 1, yes, true or on to switch it on; 0, no, false or off to switch it off."
     )
 

@@ -21,7 +21,7 @@ exit code: the program's own; 120 if anything was lost (unless --mode report); 2
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        raise MisuseError(f"{self.prog}: {message}\nNothing was run.\n`{self.prog} --help` shows how it is used.")
+        raise MisuseError(f"{self.prog}: {message}\nNothing was run.\n`{self.prog} --help` shows its usage.")
 
 
 def main(argv: Sequence[str]) -> None:
@@ -59,8 +59,10 @@ def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
         allow_abbrev=False,
     )
     parser.add_argument("--log", metavar="FILE", help="also append the incidents to FILE, as JSON lines")
-    parser.add_argument("--mode", choices=["raise", "report"], default="raise", help="raise: losses fail the exit code")
-    parser.add_argument("--blocked", type=float, default=0.25, metavar="SECONDS", help="0.25; 0 leaves loops alone")
+    parser.add_argument(
+        "--mode", choices=["raise", "report"], default="raise", help="raise: a loss changes the exit code"
+    )
+    parser.add_argument("--blocked", type=float, default=0.25, metavar="SECONDS", help="0.25; 0 switches this off")
     parser.add_argument("--depth", type=int, default=1, metavar="N", help="frames of origin per coroutine; 1")
     parser.add_argument("--generators", action="store_true", help="also report async generators never iterated")
     parser.add_argument("-m", dest="module", metavar="MODULE", help="run a module, as `python -m` does")
@@ -68,7 +70,7 @@ def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     ours, program = _split(list(argv))
     options = parser.parse_args(ours)
     if not options.module and not program:
-        parser.error("there is no program to run")
+        parser.error("no program was given")
     return options, program
 
 

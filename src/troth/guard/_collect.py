@@ -26,7 +26,8 @@ def collect(hub: Hub) -> None:
         return
     # Python says nothing when an async generator dies, so each one is described beforehand.
     doomed = [
-        (weakref.ref(generator), generator_incident(generator, "it died in a cycle")) for generator in census.generators
+        (weakref.ref(generator), generator_incident(generator, "it was in a reference cycle"))
+        for generator in census.generators
     ]
     del census  # it would keep alive the very things the collector is asked about
     gc.collect()
@@ -46,7 +47,7 @@ def tell_what_is_left(hub: Hub) -> None:
         return
     for coroutine in abandoned(census.coroutines):
         hub.mark_reported(coroutine)
-        hub.tell(coroutine_incident(coroutine, "it was still held when the program ended"))
+        hub.tell(coroutine_incident(coroutine, "it was still referenced when the program ended"))
     for task in census.pending:
         if not task.done() and not task.get_loop().is_running():
             hub.mark_reported(task)
@@ -58,4 +59,4 @@ def tell_what_is_left(hub: Hub) -> None:
             hub.mark_reported(future)
             hub.tell(exception_incident(future, future._exception))
     for generator in census.generators:
-        hub.tell(generator_incident(generator, "it was still held when the program ended"))
+        hub.tell(generator_incident(generator, "it was still referenced when the program ended"))

@@ -24,7 +24,7 @@ def is_asked_for() -> bool:
     value = os.environ.get("TROTH_GUARD", "").strip().lower()
     if value not in _YES | _NO:
         raise MisuseError(
-            f"TROTH_GUARD is {value!r}, which is neither yes nor no.\nNothing is being watched.\nSet it to 1 or to 0."
+            f"TROTH_GUARD is {value!r}, which is neither 1 nor 0.\nThe guard was not started.\nSet it to 1 or to 0."
         )
     return value in _YES
 
@@ -49,7 +49,9 @@ def _mode() -> Mode:
         return "report"
     if value == "raise":
         return "raise"
-    raise MisuseError(f"TROTH_GUARD_MODE is {value!r}.\nNothing is being watched.\nThe modes are `report` and `raise`.")
+    raise MisuseError(
+        f"TROTH_GUARD_MODE is {value!r}.\nThe guard was not started.\nThe modes are `report` and `raise`."
+    )
 
 
 def _blocked() -> float | None:
@@ -58,7 +60,7 @@ def _blocked() -> float | None:
         seconds = float(value)
     except ValueError:
         raise MisuseError(
-            f"TROTH_GUARD_BLOCKED is {value!r}, which is not a number of seconds.\nNothing is being watched.\n"
-            "Give a number such as 0.25, or 0 to leave blocked loops alone."
+            f"TROTH_GUARD_BLOCKED is {value!r}, which is not a number of seconds.\nThe guard was not started.\n"
+            "Give a number such as 0.25, or 0 to switch this off."
         ) from None
     return seconds if seconds > 0 else None

@@ -42,7 +42,7 @@ def json_lines(path: "StrPath") -> Sink:
     except OSError as problem:
         raise MisuseError(
             f"The guard's log {os.fspath(path)!r} cannot be opened: {problem.strerror}.\n"
-            "Nothing is being watched.\nName a file in a folder that exists and that you may write to."
+            "The guard was not started.\nName a file in a folder that exists and is writable."
         ) from problem
 
     def write(incident: Incident) -> None:

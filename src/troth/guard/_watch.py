@@ -32,9 +32,9 @@ class LostPromiseError(RunError):
         self.losses = tuple(losses)
         several = f"{len(self.losses)} promises were" if len(self.losses) > 1 else "A promise was"
         super().__init__(
-            f"{several} lost in the watched block, so what they stand for never happened:\n"
+            f"{several} lost in the watched block, so their work never happened:\n"
             + "".join(f"  {loss.place}  {loss}\n" for loss in self.losses)
-            + "Await each of them, hand it to a task that is kept, or `close()` it where it is not wanted."
+            + "Await each of them, pass it to a task that you keep, or `close()` it if it is not needed."
         )
 
 
@@ -174,16 +174,18 @@ def _sinks(sink: Sink | None, log: "StrPath | None") -> list[Sink]:
 
 def _refuse_nonsense(mode: str, depth: int, blocked: float | None, sink: object) -> None:
     if mode not in _MODES:
-        raise MisuseError(f"There is no mode {mode!r}.\nNothing is being watched.\nThe modes are 'report' and 'raise'.")
+        raise MisuseError(
+            f"There is no mode {mode!r}.\nThe guard was not started.\nThe modes are 'report' and 'raise'."
+        )
     if depth < 1:
         raise MisuseError(
-            f"A depth of {depth!r} would leave out the line that made the coroutine.\nNothing is being watched.\n"
-            "1 is enough and cheapest; more shows the callers as well."
+            f"A depth of {depth!r} would leave out the line that made the coroutine.\nThe guard was not started.\n"
+            "1 is enough and cheapest; a larger depth also shows the callers."
         )
     if blocked is not None and not blocked > 0:  # no number at all is no more than 0 either
         raise MisuseError(
-            f"A loop cannot be blocked for {blocked!r} seconds.\nNothing is being watched.\n"
-            "Give a time in seconds, such as 0.25, or None to leave blocked loops alone."
+            f"A loop cannot be blocked for {blocked!r} seconds.\nThe guard was not started.\n"
+            "Give a time in seconds, such as 0.25, or None to switch this off."
         )
     _refuse_sink(sink)
 
@@ -198,9 +200,9 @@ def _refuse_sink(sink: object) -> None:
     never_runs = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
     if not callable(sink) or any(is_kind(callee) for is_kind in never_runs):
         raise MisuseError(
-            f"The sink {sink!r} cannot be called with an incident and be done: it is not a sync function.\n"
-            "Nothing is being watched.\n"
-            "A sink is called where a loss is noticed, mostly within a finalizer; hand the incident on from there."
+            f"The sink {sink!r} cannot be a sink: it is not a sync function.\n"
+            "The guard was not started.\n"
+            "A sink is called where a loss is noticed, usually in a finalizer. Pass the incident on from there."
         )
 
 

@@ -59,7 +59,7 @@ class Incident:
 
     def __str__(self) -> str:
         defined = f" (defined at {self.defined_file}:{self.defined_line})" if self.defined_file else ""
-        origin = f"made at {self.file}:{self.line}{defined}" if self.file else f"made where no line was seen{defined}"
+        origin = f"made at {self.file}:{self.line}{defined}" if self.file else f"created at an unknown line{defined}"
         match self.kind:
             case "coroutine":
                 return f"coroutine '{self.name}' was never awaited: {origin}{self._because}"

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 __all__: list[str] = []
 
 _MARKER = (
-    "troth(allow=...): let this test lose promises. `allow=True` allows any, a name or pattern (or a list of them) "
-    "those whose coroutine is so called, such as allow='save' or allow='Store.*'."
+    "troth(allow=...): allow this test to lose promises. `allow=True` allows any; a name, a pattern, or a list of "
+    "them allows coroutines of that name, such as allow='save' or allow='Store.*'."
 )
 _DEPTH = 8  # in tests the way to the line matters more than a microsecond: mocks and decorators make coroutines too
 _MACHINERY = ("_pytest", "pluggy", "pytest_asyncio", "anyio")
@@ -238,8 +238,8 @@ class _Guard:
                 lines.append(f"      {source}")
             lines += [f"      by way of {self._short(frame[0])}:{frame[1]} in {frame[2]}" for frame in _way(incident)]
         name = lost[0].name.rpartition(".")[2]
-        lines.append("Await it, give it to a task that is kept, or `close()` it where it is not wanted.")
-        lines.append(f"Where losing it is the point of the test: `@pytest.mark.troth(allow={name!r})`.")
+        lines.append("Await it, pass it to a task that you keep, or `close()` it if it is not needed.")
+        lines.append(f"If the test loses it on purpose, mark the test: `@pytest.mark.troth(allow={name!r})`.")
         return "\n".join(lines)
 
     def _short(self, text: str) -> str:
@@ -308,7 +308,8 @@ class _Markers:
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         if any(_patterns(marker) is None for marker in item.iter_markers("troth")):
             pytest.fail(
-                "The marker `troth` takes one thing, `allow=`: True, the name of a coroutine or a pattern, or a list.\n"
+                "The marker `troth` takes one argument, `allow=`: True, the name of a coroutine, a pattern, or a "
+                "list of these.\n"
                 "The test was not run.\nWrite for instance `@pytest.mark.troth(allow='save')`.",
                 pytrace=False,
             )
@@ -346,7 +347,7 @@ def _held_incident(thing: Any) -> "Incident":
     from troth.guard._describe import coroutine_incident, exception_incident
 
     if hasattr(thing, "cr_frame"):
-        return coroutine_incident(thing, "it was still held when the test ended")
+        return coroutine_incident(thing, "it was still referenced when the test ended")
     return exception_incident(thing, thing._exception)
 
 

@@ -16,7 +16,7 @@ def check_seconds(name: str, value: object, *, least: float = 0.0, may_be_none: 
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or math.isnan(value) or value < least:  # type: ignore[arg-type, operator]
         none = ", or None for no limit" if may_be_none else ""
-        hint = " A text such as '3s' is for YAML." if isinstance(value, str) else ""
+        hint = " Strings such as '3s' are for YAML only." if isinstance(value, str) else ""
         raise MisuseError(f"`{name}` is {value!r}. Nothing was done.\nGive a number of seconds{none}.{hint}")
 
 
@@ -38,7 +38,7 @@ def check_names(name: str, value: object) -> None:
         )
     strange = [key for key in value if not isinstance(key, str)]
     if strange:
-        raise MisuseError(f"`{name}` has the key {strange[0]!r}. Nothing was opened.\nGive each a name that is a text.")
+        raise MisuseError(f"`{name}` has the key {strange[0]!r}. Nothing was opened.\nGive each a string as its name.")
 
 
 def check_path(name: str, value: object) -> None:

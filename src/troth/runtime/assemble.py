@@ -97,7 +97,7 @@ class Runtime:
     has `grace` seconds (1 unless told otherwise) to finish its `finally` blocks; the run goes on after that in any
     case, and a task that is not over is left behind and named in the log.
 
-    What a step returns may have `max_result` letters of JSON: 32 million unless told otherwise, any number with None.
+    What a step returns may have `max_result` characters of JSON: 32 million by default, any number with None.
     More than that fails the step. A large result is turned into JSON in a thread, beside the loop.
 
     `read_only=True` looks at a store that is there, also where its file or folder cannot be written; what would write
@@ -225,7 +225,9 @@ class Runtime:
         """Govern with this one, which has hooks of yours: `Hypervisor(runtime.store, verifier=…, trust=…)`."""
         with self._lock:
             if self._hypervisor is not None:
-                raise MisuseError("This runtime has a hypervisor already. Nothing was changed; set it before its use.")
+                raise MisuseError(
+                    "This runtime already has a hypervisor. Nothing was changed; set it before it is used."
+                )
             if hypervisor.store is not self.store:
                 raise MisuseError("The hypervisor is on another store. Nothing was changed; give it `runtime.store`.")
             self._hypervisor = hypervisor
@@ -320,7 +322,7 @@ class Runtime:
                     continue
                 self._workflows.ready(run, self.engine.steps(run_id))
             except (MisuseError, DamagedStoreError) as changed:
-                log.warning("The run %r was not taken up again: %s", run_id, changed)
+                log.warning("The run %r was not resumed: %s", run_id, changed)
                 continue
             self._listeners.follow_to_end(run_id)
             self.engine.start(name, *run.args, run_id=run_id, label=run.label)
@@ -456,7 +458,7 @@ class Runtime:
         return _saga_checked(outcome_of(saga, run), check=check)
 
     def cancel_saga(self, run_id: str, saga: Saga) -> SagaOutcome:
-        """`cancel` for a saga: end it and undo what it did, or try the undos again that failed."""
+        """`cancel` for a saga: cancel it and undo what it did, or try the undos again that failed."""
         return outcome_of(saga, self.cancel(run_id, saga))
 
     async def acancel_saga(self, run_id: str, saga: Saga) -> SagaOutcome:

@@ -163,7 +163,7 @@ class Lists:
     def deliveries(
         self, *, state: States = None, session: str | None = None, cursor: str | None = None, limit: int = 50
     ) -> Page[DeliveryItem]:
-        """A page of deliveries, those of the newest promises first."""
+        """A page of deliveries, newest promises first."""
         states = words_of(DeliveryState, state, "delivery")
         return self._store.lists.deliveries(states=states, session=session, cursor=cursor, limit=limit)
 

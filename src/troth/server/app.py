@@ -26,18 +26,18 @@ __all__ = ["build_app"]
 
 _ERRORS: dict[int | str, dict[str, Any]] = {
     400: {"model": ErrorBody, "description": "The request is wrong; nothing was done."},
-    401: {"model": ErrorBody, "description": "No key, or one that opens nothing."},
+    401: {"model": ErrorBody, "description": "No key, or an invalid one."},
     403: {"model": ErrorBody, "description": "The key lacks the scope, or the caller is a foreign page."},
     404: {"model": ErrorBody, "description": "There is none, or it belongs to another owner."},
-    409: {"model": ErrorBody, "description": "It cannot be done in the state that things are in."},
-    405: {"model": ErrorBody, "description": "That cannot be done with it."},
-    408: {"model": ErrorBody, "description": "The body came too slowly."},
-    410: {"model": ErrorBody, "description": "It was there, and has expired."},
+    409: {"model": ErrorBody, "description": "It is not possible in the current state."},
+    405: {"model": ErrorBody, "description": "The method is not allowed."},
+    408: {"model": ErrorBody, "description": "The body arrived too slowly."},
+    410: {"model": ErrorBody, "description": "It existed, and has expired."},
     413: {"model": ErrorBody, "description": "The body is too large."},
-    429: {"model": ErrorBody, "description": "Too much at once for one owner; `Retry-After` says when to come back."},
-    500: {"model": ErrorBody, "description": "Our own fault; the log has it under the id."},
+    429: {"model": ErrorBody, "description": "Too many requests of one owner; `Retry-After` says when to try again."},
+    500: {"model": ErrorBody, "description": "An internal error; the log has details under the id."},
     501: {"model": ErrorBody, "description": "No such action is registered."},
-    503: {"model": ErrorBody, "description": "Not just now; `Retry-After` says when to come back."},
+    503: {"model": ErrorBody, "description": "Temporarily unavailable; `Retry-After` says when to try again."},
 }
 
 

@@ -57,7 +57,7 @@ class _Reached(Channel):
         readers = list(self.readers)
         for reader in readers:
             reader.put(delivery)
-        return Receipt.accepted() if readers else Receipt.refused("nobody is connected any more", retry_after=0.0)
+        return Receipt.accepted() if readers else Receipt.refused("no client is connected", retry_after=0.0)
 
     @classmethod
     @asynccontextmanager

@@ -33,7 +33,7 @@ __all__ = ["ContextDep", "ServerContext", "context_of"]
 
 log = logging.getLogger("troth.server")
 
-ENROLL = commit_point("server.enroll", "that this process serves, and holds what it answers just now")
+ENROLL = commit_point("server.enroll", "that this process serves, and which requests it is answering")
 BEAT = commit_point("server.beat", "that this process still serves")
 RETIRE = commit_point("server.retire", "that this process serves no more")
 

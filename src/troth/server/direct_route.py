@@ -93,7 +93,7 @@ class DirectRoute(APIRoute):
                 raise ApiError(
                     400,
                     "unknown_parameter",
-                    f"The parameter `{name[:100]}` is not known here, so nothing was done.",
+                    f"The parameter `{name[:100]}` is not supported, so nothing was done.",
                     param=name[:100],
                     advice=f"The query of this route may have {names}." if names else "This route takes no query.",
                 )
@@ -114,9 +114,9 @@ async def _looked_at(request: Request, receive: Receive) -> Receive:
         raise ApiError(
             400,
             "not_json",
-            "The body came without a `Content-Type`."
+            "The body was sent without a `Content-Type`."
             if kind is None
-            else f"The body came as `{kind[:100]}`, not JSON.",
+            else f"The body was sent as `{kind[:100]}`, not JSON.",
             param="Content-Type",
             advice="Send JSON, with the header `Content-Type: application/json`.",
         )

@@ -134,9 +134,9 @@ def as_field_error(wrong: Mapping[str, Any]) -> ApiError:
         return ApiError(
             400,
             "unknown_field",
-            f"The field `{field}` is not known here, so nothing was done.",
+            f"The field `{field}` is not supported, so nothing was done.",
             param=field,
-            advice="Leave it out. What a field promises and nobody keeps is refused, not ignored.",
+            advice="Omit it. Fields that the server does not support are refused, not ignored.",
         )
     if wrong["type"] in ("model_attributes_type", "model_type"):
         subject = f"The field `{field}`" if field else f"The {where}"
@@ -208,7 +208,7 @@ def as_api_error(problem: BaseException, request_id: str | None = None) -> ApiEr
             param = "inputs" if isinstance(problem, WrongInputsError) else None
             return ApiError(status, code, message, param=param, advice=advice or None)
         if isinstance(problem, kind) and status == 503:
-            return ApiError(503, code, "The server cannot do this just now.", advice="Try again after a moment.")
+            return ApiError(503, code, "The server cannot do this at the moment.", advice="Try again after a moment.")
     log.error("Request %s failed.", request_id, exc_info=problem)
     code = next((code for kind, _, code in _KNOWN if isinstance(problem, kind)), "internal_error")
     return ApiError(

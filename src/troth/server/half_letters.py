@@ -29,9 +29,9 @@ def refuse_half_letters(body: bytes) -> None:
         raise ApiError(
             400,
             "invalid_text",
-            f"The field `{field}` has half of a letter in it (a lone surrogate), so nothing was done.",
+            f"The field `{field}` contains half of a character (a lone surrogate), so nothing was done.",
             param=field,
-            advice="It is what is left where a text was cut within an emoji. Send whole letters.",
+            advice="This happens when text is cut in the middle of an emoji. Send whole characters.",
         )
 
 

@@ -32,9 +32,11 @@ from troth.server.errors import ApiError, as_api_error
 
 __all__ = ["Once", "OnceDep", "Seed"]
 
-REQUEST_CLAIM = commit_point("server.request.claim", "that a request is at work, before anything is done for it")
+REQUEST_CLAIM = commit_point(
+    "server.request.claim", "that a request is being processed, before anything is done for it"
+)
 REQUEST_ANSWER = commit_point("server.request.answer", "the answer to a request, before the client gets it")
-REQUEST_FREE = commit_point("server.request.free", "that nobody works at a request any more")
+REQUEST_FREE = commit_point("server.request.free", "that a request is no longer being processed")
 
 _JOIN = 0.1  # seconds between two looks at the request that a repetition has joined
 _LONGEST_KEY = 255
@@ -93,7 +95,7 @@ class Once:
     async def __call__(self, work: Work) -> Response:
         """The answer of `work`, done now or before."""
         if self._context.is_draining:
-            raise ApiError(503, "closing", "The server is being ended and begins nothing new.")
+            raise ApiError(503, "closing", "The server is shutting down and starts no new work.")
         if self._key is None:
             return await work(Seed(secrets.token_hex(16)))
         while True:
@@ -105,7 +107,7 @@ class Once:
                 raise ApiError(
                     422,
                     "idempotency_key_reused",
-                    "Another request came with this `Idempotency-Key` before: its route or body differs.",
+                    "This `Idempotency-Key` was already used with another route or body.",
                     param="Idempotency-Key",
                     advice="Use a new key for a new request.",
                 )
@@ -115,7 +117,7 @@ class Once:
                 raise ApiError(
                     409,
                     "request_in_progress",
-                    "The first request with this `Idempotency-Key` is at work.",
+                    "The first request with this `Idempotency-Key` is still being processed.",
                     param="Idempotency-Key",
                     advice="Send it again after a moment.",
                     headers={"Retry-After": "1"},

@@ -50,5 +50,5 @@ class Limits:
             least = 0 if field.name == "drain" else 1e-9
             if isinstance(number, bool) or not isinstance(number, int | float) or not least <= number < float("inf"):
                 raise MisuseError(
-                    f"The limit `{field.name}` is {number!r}, so that nothing would get through. Give a number above 0."
+                    f"The limit `{field.name}` is {number!r}, so every request would be refused. Give a number above 0."
                 )

@@ -100,12 +100,12 @@ class _Worker(uvicorn.Server):
         link = address
         if self._context.sign_ins.needs_key:
             link = f"{address}sign-in?code={self._context.sign_ins.codes.make()}"
-            sys.stdout.write(f"See it in a browser: {link}\n")
-            sys.stdout.write("That link signs in once, within ten minutes; later, paste a key.\n")
+            sys.stdout.write(f"Open it in a browser: {link}\n")
+            sys.stdout.write("That link signs in once, within ten minutes; after that, paste a key.\n")
         else:
-            sys.stdout.write(f"See it in a browser: {link}\n")
+            sys.stdout.write(f"Open it in a browser: {link}\n")
         if self._open_page and not webbrowser.open(link):
-            sys.stdout.write("No browser could be opened from here; open that address in yours.\n")
+            sys.stdout.write("No browser could be opened; open that address yourself.\n")
 
 
 def _reachable(name: str) -> str:
@@ -118,7 +118,7 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except socket.gaierror as cause:
-        raise RunError(f"The host {host!r} is not known: {cause.strerror}. The server was not started.") from cause
+        raise RunError(f"The host {host!r} is unknown: {cause.strerror}. The server was not started.") from cause
     listening = socket.socket(family, kind, protocol)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -128,7 +128,7 @@ def listen(host: str, port: int) -> socket.socket:
         listening.close()
         raise RunError(
             f"The port {port} of {host} cannot be used: {cause.strerror}. The server was not started.\n"
-            "Another program may listen there; give another one with `--port`, or 0 for any that is free."
+            "Another program may be using it; give another port with `--port`, or 0 for any free port."
         ) from cause
     listening.setblocking(False)
     return listening

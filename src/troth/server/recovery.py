@@ -19,7 +19,7 @@ __all__ = ["Recovery"]
 
 log = logging.getLogger("troth.server")
 
-FORGET = commit_point("server.request.forget", "that old requests are not known any more")
+FORGET = commit_point("server.request.forget", "that old requests are deleted")
 
 _LOOK = 1.0  # seconds between two looks
 _AT_ONCE = 500  # requests that are forgotten in one commit
@@ -57,7 +57,7 @@ class Recovery:
                 await call(self._forget)
                 await call(self._retention.look)
             except Exception:
-                log.exception("The look at what was accepted failed; it is tried again.")
+                log.exception("The look at what was accepted failed; trying again.")
             await asyncio.sleep(_LOOK)
 
     def _look_at_runs(self) -> None:

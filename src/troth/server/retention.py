@@ -10,7 +10,7 @@ from troth.runtime.store import Store, Transaction, commit_point
 
 __all__ = ["TalkRetention"]
 
-FORGET = commit_point("server.talk.forget", "that old talks are cut off, and up to where")
+FORGET = commit_point("server.talk.forget", "that old conversations are trimmed, and up to where")
 
 _AT_ONCE = 200  # talks that are looked at in one look
 

@@ -50,7 +50,7 @@ class Server:
         pages: bool = True,
     ) -> None:
         if not isinstance(runtime, Runtime):
-            raise MisuseError(f"`Server` serves a `Runtime`, and {runtime!r} is none. Nothing was started.")
+            raise MisuseError(f"`Server` needs a `Runtime`, not {runtime!r} is none. Nothing was started.")
         opening = Keys(runtime.store) if keys is True else keys or None
         self.runtime = runtime
         self.context = ServerContext(
@@ -80,8 +80,8 @@ class Server:
             )
         if self.context.keys is not None and not self.context.keys.has_any():
             raise MisuseError(
-                "There is no key in the store that opens anything, so nobody could use the server. "
-                "It was not started.\nMake one with `troth keys create OWNER`; on loopback `--no-key` does without."
+                "There is no valid key in the store, so no client could use the server. "
+                "It was not started.\nMake one with `troth keys create OWNER`; on loopback, `--no-key` needs none."
             )
 
 

@@ -451,7 +451,7 @@ def an_outer_cancellation_is_kept(ground: EngineGround, path: str) -> None:
 
 
 @_check("context")
-def a_task_cancelled_anywhere_leaves_nobody_holding_the_run(ground: EngineGround, path: str) -> None:
+def a_task_cancelled_anywhere_leaves_no_lease_behind(ground: EngineGround, path: str) -> None:
     """At every await of `arun` in turn: no task is left, and whoever asks for the run gets its result."""
     for how in HOWS:
         with ground.open() as engine:

@@ -98,7 +98,7 @@ def idle(source: str, findings: list[Finding], tmp_path, **more) -> list[Finding
         pytest.param("x = 1  # troth: ignore\n", "`# troth: ignore` names no rule", "x = 1\n", id="ignore without any"),
         pytest.param("x = 1  # troth: allow-line TR101\n", "names no rule", "x = 1\n", id="no such form"),
         pytest.param(
-            "x = 1\n# troth: allow-file TR102\n", "nothing of the kind is found in this file", "x = 1\n\n", id="a file"
+            "x = 1\n# troth: allow-file TR102\n", "no such finding exists in this file", "x = 1\n\n", id="a file"
         ),
         pytest.param(
             "\ufeffx = 1  # troth: allow TR101\n", "silences nothing", "\ufeffx = 1\n", id="a byte order mark"

@@ -14,7 +14,7 @@ HEAD = "async def save(): ...\ndef record():\n    save()\n"
 @pytest.mark.parametrize(
     ("source", "others", "calls", "tops"),
     [
-        pytest.param(HEAD, [], 0, 0, id="nobody calls it"),
+        pytest.param(HEAD, [], 0, 0, id="it has no callers"),
         pytest.param(f"{HEAD}async def main():\n    record()\n", [], 1, 0, id="an async caller only awaits"),
         pytest.param(f"{HEAD}def main():\n    record()\n    record()\nmain()\n", ["main"], 2, 1, id="up to the module"),
         pytest.param(

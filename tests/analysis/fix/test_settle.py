@@ -102,7 +102,7 @@ def test_a_circle_comes_to_an_end(root):
 
     settled = settle(root, flip, lambda _: True)
     assert (settled.changes, settled.applied) == ((), ())
-    assert [reason for _, reason in settled.refused] == ["repairing it never comes to an end"]
+    assert [reason for _, reason in settled.refused] == ["its fixes never settle"]
 
 
 def told(code: str, line: int, subject: str, edits: list[Edit], symbol: str = "main") -> Finding:

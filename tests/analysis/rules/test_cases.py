@@ -8,7 +8,7 @@ import pytest
 from troth.analysis.findings import Finding
 from troth.analysis.pipeline import analyse
 from troth.analysis.project.project import Project
-from troth.analysis.rules import Case, Rule, all_rules
+from troth.analysis.rules import Case, CheckRule, all_rules
 
 CASES = [pytest.param(rule, case, id=f"{rule.code}-{case.name}") for rule in all_rules() for case in rule.cases]
 
@@ -17,7 +17,7 @@ def files(sources: str | Mapping[str, str]) -> dict[str, str]:
     return {"case.py": sources} if isinstance(sources, str) else dict(sources)
 
 
-def findings(sources: str | Mapping[str, str], asked: Rule | None = None) -> list[Finding]:
+def findings(sources: str | Mapping[str, str], asked: CheckRule | None = None) -> list[Finding]:
     """What is found with the rules that are on by default, and the one that is asked for."""
     texts = {path: text.encode() for path, text in files(sources).items()}
     project = Project(Path("/nowhere"), tuple(sorted(texts)))
@@ -25,7 +25,7 @@ def findings(sources: str | Mapping[str, str], asked: Rule | None = None) -> lis
 
 
 @pytest.mark.parametrize(("rule", "case"), CASES)
-def test_case(rule: Rule, case: Case) -> None:
+def test_case(rule: CheckRule, case: Case) -> None:
     """The bad source has one finding, or one on each marked line; the fix makes the fixed source; the good is silent."""
     if case.bad is not None:
         found = findings(case.bad, rule)
@@ -83,7 +83,7 @@ OF_A_LIBRARY = {
 
 
 @pytest.mark.parametrize(("rule", "case"), CASES)
-def test_without_async_nothing_remains(rule: Rule, case: Case) -> None:
+def test_without_async_nothing_remains(rule: CheckRule, case: Case) -> None:
     """Strip `async` and `await` from a case whose coroutines are all its own: what is still found is a false alarm."""
     source = case.bad if case.bad is not None else case.good
     assert source is not None

@@ -110,7 +110,7 @@ def test_selecting(arguments, count, buggy):
         pytest.param(["--ignore", "unawaited-corutine"], "Did you mean 'unawaited-coroutine'?", id="a near one"),
         pytest.param(["--output-format", "xml"], "invalid choice", id="no such format"),
         pytest.param(["-o", "jsn:x"], "Did you mean 'json'?", id="a near format"),
-        pytest.param(["-o", "json:no/where.json"], "not a place", id="no such folder"),
+        pytest.param(["-o", "json:no/where.json"], "not a path", id="no such folder"),
         pytest.param(["-o", "json:-", "-o", "sarif:-"], "mixed up", id="two on stdout"),
         pytest.param(["missing.py"], "`missing.py` cannot be checked", id="missing file"),
         pytest.param(["empty"], "There is no Python file in `empty`", id="empty folder"),
@@ -119,8 +119,8 @@ def test_selecting(arguments, count, buggy):
         pytest.param(["--python", "nowhere"], "no such interpreter", id="no such environment"),
         pytest.param(["--since", "HEAD"], "not in a git repository", id="since without git"),
         pytest.param(["--baseline", "none.json"], "does not exist", id="no such baseline"),
-        pytest.param(["--stdin-filename", "a.py"], "stdin is not asked for", id="a name for nothing"),
-        pytest.param(["-", "a.py"], "other paths are named", id="stdin and more"),
+        pytest.param(["--stdin-filename", "a.py"], "stdin is not checked", id="a name for nothing"),
+        pytest.param(["-", "a.py"], "cannot be combined with other paths", id="stdin and more"),
         pytest.param(["--nosuch"], "--help", id="no such option"),
     ],
 )
@@ -344,7 +344,7 @@ def test_baseline(buggy):
     done = buggy.troth("check", "--write-baseline")
     assert (done.code, done.out) == (
         0,
-        "Wrote 1 finding to troth-baseline.json; from now on only new ones are reported\n",
+        "Wrote 1 finding to troth-baseline.json; from now on, only new findings are reported\n",
     )
     for settings in ("", '[tool.troth]\nbaseline = "troth-baseline.json"\n'):
         buggy.write({"pyproject.toml": settings})
@@ -368,11 +368,11 @@ def test_baseline(buggy):
     ("settings", "says"),
     [
         pytest.param(
-            "", "Wrote 1 finding to b.json; `troth check --baseline b.json` reports only new ones\n", id="not"
+            "", "Wrote 1 finding to b.json; `troth check --baseline b.json` reports only new findings\n", id="not"
         ),
         pytest.param(
             '[tool.troth]\nbaseline = "b.json"\n',
-            "Wrote 1 finding to b.json; from now on only new ones are reported\n",
+            "Wrote 1 finding to b.json; from now on, only new findings are reported\n",
             id="in the settings",
         ),
     ],
@@ -434,7 +434,7 @@ def test_source_in_a_pipe(buggy):
     assert (done.code, done.out.split("  ")[0]) == (1, "service.py:6:5")
     done = buggy.shell("troth check <(cat service.py)")
     assert (done.code, done.out.split("  ")[0]) == (1, "stdin.py:6:5")
-    assert "other paths are named" in buggy.shell("troth check <(cat service.py) store.py").err
+    assert "cannot be combined with other paths" in buggy.shell("troth check <(cat service.py) store.py").err
 
 
 def test_a_snippet_on_stdin(tmp_path, buggy):

@@ -108,14 +108,14 @@ def test_undo(project, capsys):
     """The last repair goes, byte for byte; once more, and it is there again."""
     before = (project / "app.py").read_bytes()
     assert app.run(["fix", "--undo"]) == 2
-    assert "There is no change to take back" in capsys.readouterr().err
+    assert "There is no change to undo" in capsys.readouterr().err
     assert app.run(["fix"]) == 0
     after = (project / "app.py").read_bytes()
     assert after != before
     capsys.readouterr()
     for expected in (before, after, before):
         assert app.run(["fix", "--undo"]) == 0
-        assert "Took back the last change, in 1 file" in capsys.readouterr().out
+        assert "Undid the last change, in 1 file" in capsys.readouterr().out
         assert (project / "app.py").read_bytes() == expected
 
 
@@ -149,7 +149,7 @@ def test_undo_is_shown_before(project, capsys):
     ("paths", "says"),
     [
         pytest.param(["app.py"], "The last change also reached other.py.", id="one of two files"),
-        pytest.param(["-"], "of source on stdin nothing is written", id="stdin"),
+        pytest.param(["-"], "source on stdin is not a file", id="stdin"),
         pytest.param([], "", id="no path"),
         pytest.param(["."], "", id="a folder with both"),
         pytest.param(["other.py", "app.py"], "", id="both files"),
@@ -315,7 +315,7 @@ def test_the_aftermath_is_shown_in_the_same_run(project, capsys, cls, use, told)
     app.run(["fix"])
     out = capsys.readouterr().out
     assert "Repaired 1 problem" in out
-    said = f"app.py:4  the await is there now; `{use.partition('(')[0]}` takes it for a dict, and it is a `Stats`"
+    said = f"app.py:4  the call is awaited now; `{use.partition('(')[0]}` takes it for a dict, and it is a `Stats`"
     assert (said in out) == told
 
 
@@ -386,7 +386,7 @@ def test_killed_while_it_writes(project):
         [sys.executable, "-m", "troth", "fix", "--diff"], cwd=project, check=False, timeout=120, capture_output=True
     )
     assert done.returncode == 1
-    assert b"An earlier change was cut short" in done.stderr
+    assert b"An earlier change was interrupted" in done.stderr
     assert {path.name: path.read_bytes() for path in project.glob("*.py")} == before
 
 

@@ -96,5 +96,5 @@ def test_cut_short_where_the_cache_cannot_be_written(project, tmp_path):
     assert killed.code in (-9, 137)
     assert "await save()" in (project.root / "src/app.py").read_text() + (project.root / "src/other.py").read_text()
     done = project.forbidden("troth fix --diff", XDG_CACHE_HOME=own)
-    assert "put back as they were: src/" in done.err
+    assert "these files were restored: src/" in done.err
     assert (project.root / "src/app.py").read_text() == (project.root / "src/other.py").read_text() == LOST

@@ -87,7 +87,7 @@ def test_it_is_compared_and_written_anew(project):
     assert project.troth("recolor", "store:AsyncStore", "--to", "both").code == 0
     first = (project.root / "store.py").read_text()
     again = project.troth("recolor", "store.py:AsyncStore", "--to", "both", "--allow-dirty")
-    assert "As its source" in again.out
+    assert "Matches its source" in again.out
     assert (project.root / "store.py").read_text() == first
     assert project.troth("recolor", "store:AsyncStore", "--to", "both", "--check").code == 0
     edited = first.replace("return self._rows[key]", "return self._rows.get(key, 0)", 1)
@@ -270,4 +270,4 @@ def test_a_function_without_a_partner(project):
     project.write({"api.py": "class Api:\n    async def aget(self): ...\n"})
     done = project.troth("recolor", "api:Api.aget", "--to", "both")
     assert done.code == 2
-    assert "no async function `aload` beside a sync `load`" in done.err
+    assert "nor an async function `aload` with a sync `load` beside it" in done.err

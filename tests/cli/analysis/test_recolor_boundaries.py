@@ -193,7 +193,7 @@ def test_what_a_base_class_calls_stays_plain(project, imports, head, base):
     project.write({"pyproject.toml": '[project]\nname = "x"\n', "app.py": text})
     done = project.troth("recolor", "app:load", "--to", "async", "--cascade", "all")
     assert done.code == 1, done.out + done.err
-    assert f"it is asked for by its base class `{base}" in done.out
+    assert f"it is required by its base class `{base}" in done.out
     assert (project.root / "app.py").read_text() == text
 
 

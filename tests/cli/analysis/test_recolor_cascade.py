@@ -46,7 +46,7 @@ def recolor(project, text, *options, target="app.py:Store"):
         ),
         pytest.param(
             "TABLE = {1: Store.close}\n",
-            "# troth: `Store.close` is async now; whoever is given it here has to await what it returns\n"
+            "# troth: `Store.close` is async now; the code that receives it here has to await what it returns\n"
             "TABLE = {1: Store.close}\n",
             id="handed around",
         ),
@@ -66,7 +66,7 @@ def test_what_nobody_can_tell_is_marked(project, before, after):
     made = (project.root / "app.py").read_text()
     assert made == STORE.replace("    def", "    async def") + after
     ast.parse(made)
-    assert "that nobody can decide" in done.out
+    assert "that cannot be decided" in done.out
 
 
 def test_a_caller_that_has_to_stay_sync_runs_it(project):

@@ -172,7 +172,7 @@ def test_decisions_are_asked_for_and_kept(project):
     project.write({"decided.txt": "# b starts a loop\napp.py:b: boundary\napp.py:c: leave\ngone.py:x: leave\n"})
     done = project.troth("recolor", "store:Store.load", "--to", "async", "--decide", "decided.txt")
     assert done.code == 0, done.out + done.err
-    assert "Decided, but not asked: gone.py:x" in done.err
+    assert "Decisions for places that are not in the plan: gone.py:x" in done.err
     after = text_of(project, "app.py")
     assert "asyncio.run(store.load(2))" in after
     assert "return store.load(3)" in after

@@ -236,7 +236,7 @@ def test_add_allow(ends, mark, buggy):
     count = len(json.loads(buggy.troth("check", "--output-format", "json", "--ignore", "TR002").out)["findings"])
     assert count == 9
     done = buggy.troth("check", "--add-allow", "--ignore", "TR002")
-    assert (done.code, done.out) == (0, "Added 8 comments in 2 files; `troth fix --undo` takes them back\n")
+    assert (done.code, done.out) == (0, "Added 8 comments in 2 files; `troth fix --undo` removes them\n")
     after = (buggy.root / "odd.py").read_bytes().decode()
     assert after.startswith(mark)
     assert f"store.save()  # noqa: E501  # troth: allow unawaited-coroutine{ends}" in after

@@ -148,7 +148,7 @@ def test_the_talk_of_an_agent_step_is_shown_with_its_run(troth, tmp_path):
             "run",
         ]
     out = troth("runs", "show", "r1")[1]
-    assert "judge: what its agent said and did" in out
+    assert "judge: messages and tool calls of its agent" in out
     assert '  assistant  → weigh({"order": "A7"})\n  weigh      → 3.5\n' in out
     (judge,) = json.loads(troth("runs", "show", "r1", "--json")[1])["steps"]
     assert [(entry["who"], entry["tool"], entry["text"]) for entry in judge["talk"]][2:4] == [

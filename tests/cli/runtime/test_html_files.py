@@ -168,7 +168,7 @@ def test_lists_go_page_by_page(troth, tmp_path):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        pytest.param(("runs", "list", "--before", "nonsense"), "not a position in a list", id="a cursor"),
+        pytest.param(("runs", "list", "--before", "nonsense"), "not a cursor", id="a cursor"),
         pytest.param(("runs", "list", "--since", "soon"), "is not a point in time", id="a moment"),
         pytest.param(("runs", "list", "--limit", "5000"), "1000 or less", id="too many"),
         pytest.param(("session", "list", "--state", "gone"), "There is no state 'gone'", id="a state"),

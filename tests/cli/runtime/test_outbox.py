@@ -41,7 +41,7 @@ def test_list_show_ack_replay(troth, promise):
     assert "HELLO" in troth("outbox", "show", promise)[1]
     assert json.loads(troth("outbox", "show", delivery, "--json")[1])["text"] == "HELLO"
     assert troth("outbox", "ack", delivery)[1] == f"{delivery} is delivered\n"
-    assert troth("outbox", "ack", delivery)[1] == f"{delivery} was over before\n"
+    assert troth("outbox", "ack", delivery)[1] == f"{delivery} was already over\n"
     assert troth("outbox", "list")[1].startswith("No delivery is pending.")
     assert "pending again" in troth("outbox", "replay", delivery)[1]
     assert json.loads(troth("outbox", "list", "--json")[1])["counts"]["stored"] == 1

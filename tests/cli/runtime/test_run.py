@@ -90,9 +90,9 @@ def test_a_run_that_completes_says_so_in_two_lines(folder, troth):
     [
         pytest.param(["-i", "nam=Ann"], "Did you mean `name`?", id="unknown input"),
         pytest.param([], "the input 'name' (string) is missing", id="missing input"),
-        pytest.param(["-i", "name=Ann", "-i", "times=many"], "where the contract says integer", id="wrong type"),
+        pytest.param(["-i", "name=Ann", "-i", "times=many"], "but the contract requires integer", id="wrong type"),
         pytest.param(["-i", "name"], "`-i name` has no value", id="no value"),
-        pytest.param(["-i", "name=Ann", "-i", "times=NaN"], "where the contract says integer", id="no number"),
+        pytest.param(["-i", "name=Ann", "-i", "times=NaN"], "but the contract requires integer", id="no number"),
         pytest.param(["--inputs", "mysteps.py"], "this is not JSON", id="inputs that are not JSON"),
         pytest.param(["--inputs", "nosuch.json"], "`--inputs nosuch.json` cannot be read: No such file", id="no file"),
         pytest.param(["--inputs", "."], "`--inputs .` cannot be read: Is a directory", id="inputs from a folder"),
@@ -392,7 +392,7 @@ def test_ctrl_c_interrupts_and_says_how_to_go_on(folder, long):
         began = time.monotonic()
         _, err = process.communicate(timeout=30)
         assert (process.returncode, time.monotonic() - began < 10) == (130, True)
-        assert "Run one: interrupted. What is done is recorded.\n  troth runs resume one\n" in err
+        assert "Run one: interrupted. Completed steps are recorded.\n  troth runs resume one\n" in err
         assert "Traceback" not in err
         assert looking.show("one").step("greet").state == "done"
     assert app.run(["runs", "cancel", "one"]) == 0

@@ -123,7 +123,7 @@ def test_show_for_machines_and_pages(store, troth, tmp_path):
         pytest.param(["show", "nosuch"], "There is no run 'nosuch' in this store", id="unknown"),
         pytest.param(["show", "god-1"], "Did you mean 'good-1'?", id="near"),
         pytest.param(["show", "good"], "is the beginning of 2 runs", id="not enough of it"),
-        pytest.param(["resume", "bad-1"], "there is nothing to go on from", id="over for good"),
+        pytest.param(["resume", "bad-1"], "it cannot be resumed", id="over for good"),
         pytest.param(["resume", "good-1"], "is completed", id="completed"),
         pytest.param(["approve", "good-1"], "nothing to approve", id="no question"),
         pytest.param(["fork", "good-1", "--from", "zz"], "no step 'zz' that was begun", id="no such step"),
@@ -160,7 +160,7 @@ def test_diff(store, troth):
     assert code == 1
     assert "  inputs.x\n    - 1\n    + 2\n" in out
     assert "  steps.a.value\n" in out
-    assert troth("runs", "diff", "good-1", "good-1") == (0, "no difference but the times\n", "")
+    assert troth("runs", "diff", "good-1", "good-1") == (0, "no difference except the times\n", "")
     assert json.loads(troth("runs", "diff", "good-1", "good-2", "--json")[1])[0] == {
         "path": "inputs.x",
         "one": 1,

@@ -105,7 +105,7 @@ def test_a_waiting_act_is_answered(troth, tmp_path):
         assert "it is live" in out
         answer = ("session", "answer", ask["id"], "--store", "s.db")
         assert troth(*answer, "--yes", "--by", "ann", "--digest", "another")[0] == 2
-        assert "waits for more" in troth(*answer, "--yes", "--by", "ann")[1]
+        assert "more approvals are needed" in troth(*answer, "--yes", "--by", "ann")[1]
         code, out, _ = troth(*answer, "--yes", "--by", "bob", "--json")
         assert (code, json.loads(out)["state"]) == (0, "yes")
         assert done.wait(60)

@@ -34,4 +34,4 @@ def test_validate_tells_every_problem_of_every_file(troth, tmp_path):
         "Did you mean `sleep`?",
     )
     code, out, _ = troth("validate", "--no-import", "b.yaml")
-    assert (code, out) == (0, "b.yaml: b, 1 step, valid; the functions it names were not looked at\n")
+    assert (code, out) == (0, "b.yaml: b, 1 step, valid; the functions it names were not checked\n")

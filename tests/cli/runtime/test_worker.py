@@ -134,7 +134,7 @@ def test_a_worker_carries_on_what_a_killed_process_left(folder, troth, begin):
     ],
 )
 def test_a_worker_ends_when_it_is_asked_to(folder, troth, begin, flow, number):
-    """At once, whatever it is at; the next one goes on from there."""
+    """At once, whatever it is at; the next one continues from there."""
     with Runtime(folder / ".troth/runs.db", recover=False) as runtime:
         runtime.start(folder / f"{flow}.yaml", run_id="r1")
         until(lambda: "stall" in done(folder), "the step is at work")
@@ -154,17 +154,17 @@ def test_what_sleeps_is_overdue_until_a_worker_comes(folder, troth):
     with Runtime(folder / ".troth/runs.db") as runtime:
         runtime.start(folder / "nap.yaml", run_id="r1")
         until(lambda: runtime.show("r1").state == "waiting", "it sleeps")
-    until(lambda: "overdue: it could go on since" in troth("runs", "show", "r1")[1], "it is overdue")
+    until(lambda: "overdue: it can continue since" in troth("runs", "show", "r1")[1], "it is overdue")
     out = troth("runs", "show", "r1")[1]
-    assert "no process carries it out" in " ".join(out.split())
-    assert "troth runs resume r1\n    go on; the moment it waited for has come" in out
+    assert "no process is running it" in " ".join(out.split())
+    assert "troth runs resume r1\n    go on; its wait is over" in out
     assert "troth worker\n" in out
     assert "overdue by" in troth("runs", "list")[1]
     assert "overdue" in troth("runs", "show", "r1", "--html", "-")[1]
     commands = [one["command"] for one in json.loads(troth("runs", "show", "r1", "--json")[1])["commands"]]
     assert commands == ["troth runs resume r1", "troth worker"]
     code, out, _ = troth("worker", "--once")
-    assert (code, out) == (0, "▶ taken up  r1\n✓ completed  r1\n")
+    assert (code, out) == (0, "▶ resumed   r1\n✓ completed  r1\n")
     assert done(folder) == ["woke"]
 
 
@@ -190,7 +190,7 @@ def test_an_answer_wakes_a_run_that_a_worker_has(folder, troth, begin):
     assert troth("runs", "approve", "r1", "--no-resume")[0] == 0
     out = troth("runs", "show", "r1")[1]
     assert "was answered at" in out
-    assert "go on; its question is answered" in out
+    assert "continue; its question is answered" in out
     worker = begin("worker", "--json")
     until(lambda: done(folder) == ["asked"], "the worker goes on")
     until(lambda: state(troth, "r1") == "completed", "it is completed")

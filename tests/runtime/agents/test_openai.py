@@ -167,11 +167,11 @@ def test_tool_calls_are_put_together_from_their_pieces(server, ask):
 @pytest.mark.parametrize(
     ("script", "status", "says"),
     [
-        pytest.param(TALK[:3], None, "cut short after 5 characters", id="stream just ends"),
+        pytest.param(TALK[:3], None, "interrupted after 5 characters", id="stream just ends"),
         pytest.param(
             [TALK[0], 'data: {"error": {"message": "overloaded"}}\n\n'], None, "overloaded", id="error in the stream"
         ),
-        pytest.param([TALK[0], chunk(finish="length"), "data: [DONE]\n\n"], None, "limit of its length", id="too long"),
+        pytest.param([TALK[0], chunk(finish="length"), "data: [DONE]\n\n"], None, "length limit", id="too long"),
         pytest.param((401, {"error": {"message": "bad key"}}), 401, "Check the API key", id="401"),
         pytest.param((404, {"error": {"message": "no such model"}}), 404, "Check the model's name", id="404"),
     ],
@@ -281,9 +281,9 @@ def test_settings_that_nobody_would_look_at_are_refused(settings, says):
 
 def test_a_client_of_the_other_color_is_refused():
     """With the name of the right parameter."""
-    with openai.OpenAI(api_key="k") as client, pytest.raises(MisuseError, match=r"Hand it in as `client=`"):
+    with openai.OpenAI(api_key="k") as client, pytest.raises(MisuseError, match=r"Pass it as `client=`"):
         OpenAIModel("m", async_client=client)
-    with pytest.raises(MisuseError, match=r"Hand it in as `async_client=`"):
+    with pytest.raises(MisuseError, match=r"Pass it as `async_client=`"):
         OpenAIModel("m", client=openai.AsyncOpenAI(api_key="k"))
 
 

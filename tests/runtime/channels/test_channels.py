@@ -162,7 +162,7 @@ def test_a_binding_never_widens():
     class Box(Pager):
         capability = Capability.STORE
 
-    with pytest.raises(MisuseError, match="cannot widen"), bind("a", Box(), Capability.PUSH):
+    with pytest.raises(MisuseError, match="cannot extend"), bind("a", Box(), Capability.PUSH):
         pass
 
 

@@ -60,7 +60,7 @@ def until_waiting(engine, run_id):
 
 
 def leave_waiting(store, decision, seconds, run_id="r"):
-    """A run that waits, and whose process is gone; answers when its time is up."""
+    """A run that waits, and whose process is gone; answers when its time is over."""
     with EmbeddedEngine(store, decisions=[decision], recover=False) as engine:
         engine.start(decision, seconds, run_id=run_id)
         until_waiting(engine, run_id)
@@ -190,7 +190,7 @@ def test_a_signal_only_for_somebody_who_waits(store, clock, moment, refusal):
     with EmbeddedEngine(store, recover=False) as sender:
         if refusal is None:
             assert sender.signal("r", "answer", "yes", awaited=True) is True
-            with pytest.raises(NotAwaitedError, match="was sent it already"):
+            with pytest.raises(NotAwaitedError, match="has already received it"):
                 sender.signal("r", "answer", "no", awaited=True)
         else:
             with pytest.raises(refusal, match="was up 50 s ago") as late:

@@ -133,11 +133,11 @@ def test_two_decisions_of_one_name_are_refused(engine):
         pytest.param(
             lambda: Step("s", call, 1, timeout=math.nan), MisuseError, "before it begins", id="NaN is no time"
         ),
-        pytest.param(lambda: Step(None, call, 1), MisuseError, "A step has a text for a name", id="no name"),
+        pytest.param(lambda: Step(None, call, 1), MisuseError, "A step needs a string as its name", id="no name"),
         pytest.param(lambda: Step("s", call, 10**5000), NotJsonError, "more digits", id="a number that is too long"),
         pytest.param(lambda: Sleep(math.inf), MisuseError, "never ends", id="a sleep forever"),
-        pytest.param(lambda: Sleep(math.nan), MisuseError, "never ends, or is none", id="a sleep of NaN"),
-        pytest.param(lambda: Wait(None), MisuseError, "A signal has a text for a name", id="no signal"),
+        pytest.param(lambda: Sleep(math.nan), MisuseError, "is not a valid duration", id="a sleep of NaN"),
+        pytest.param(lambda: Wait(None), MisuseError, "A signal needs a string as its name", id="no signal"),
         pytest.param(lambda: Wait("s", math.nan), MisuseError, "Give seconds, or None", id="a wait of NaN"),
         pytest.param(lambda: Together(limit=0), MisuseError, "never begin", id="no branch at a time"),
         pytest.param(lambda: Retry(0), MisuseError, "1 or more", id="no attempt"),
@@ -411,7 +411,7 @@ def test_a_run_whose_decision_is_not_known_here(tmp_path):
 
     with EmbeddedEngine(path) as engine:
         engine.start(waits, run_id="r")
-    with EmbeddedEngine(path) as engine, pytest.raises(UnknownDecisionError, match="does not know the decision"):
+    with EmbeddedEngine(path) as engine, pytest.raises(UnknownDecisionError, match="has no decision"):
         engine.resume("r")
 
 

@@ -60,7 +60,7 @@ def test_output_that_was_removed_is_told(runtime, path):
     files.output.unlink()
     runtime.jobs.write(job, end=True)
     runtime.jobs.wait(job, 60)
-    assert "what it had printed is gone" in runtime.outbox.read(f"{job}-done-1").text
+    assert "its output is gone" in runtime.outbox.read(f"{job}-done-1").text
 
 
 def test_a_job_of_which_nothing_is_left_is_lost(runtime, path, monkeypatch):
@@ -151,7 +151,7 @@ def test_a_session_with_half_a_letter_is_refused():
         ({"timeout": "3"}, "`timeout` is '3'"),
         ({"watch": 3}, "`watch` is 3"),
         ({"watch": re.compile(b"bytes")}, "`watch` has"),
-        ({"job_id": "supervisor.log"}, "is not an id of a job"),
+        ({"job_id": "supervisor.log"}, "cannot be the id of a job"),
         ({"cwd": 5}, "`cwd` is 5"),
         ({"env": "PATH"}, "`env` is 'PATH'"),
         ({"retention": "a week"}, "not 'a week'"),

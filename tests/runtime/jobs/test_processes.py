@@ -80,11 +80,11 @@ def test_killed_with_a_job_under_way(path, tmp_path, again, when):
 
 
 def test_a_job_that_stops_with_its_program_is_told_after_the_restart(path, again):
-    """F3: killed or closed, the program's end ends the job; "stopped by the shutdown" is delivered by the next one."""
+    """F3: killed or closed, the program's end ends the job; its end is delivered by the next one."""
     killed(START, path=str(path), command="exec sleep 60", on_shutdown="stop")
     runtime, chat = again()
     assert runtime.jobs.get("j-1").state is JobState.STOPPED
-    assert "by the shutdown" in chat.of("done")[0].text
+    assert "when the program that started it shut down" in chat.of("done")[0].text
     with bind("s"):
         runtime.jobs.start("exec sleep 60", job_id="j-2", on_shutdown="stop")
         runtime.jobs.start("exec sleep 60", job_id="j-3")
@@ -126,7 +126,7 @@ def test_a_job_whose_supervisor_was_killed(runtime, tmp_path):
     go.touch()
     record = runtime.jobs.wait(first, 30)
     assert (record.state, record.exit_code, record.reason) == (JobState.FAILED, None, "lost")
-    assert "it is unknown how" in runtime.inbox.take(20).text
+    assert "with an unknown result" in runtime.inbox.take(20).text
     assert runtime.jobs.read(first).text == "done\n"
     stopped = runtime.jobs.stop(second, timeout=60)
     assert (stopped.state, stopped.reason) == (JobState.STOPPED, "stop")

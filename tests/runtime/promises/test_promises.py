@@ -76,7 +76,7 @@ def test_exactly_one_outcome(runtime, capability, detach, kind, color):
     runtime.open_channel(channel)
     with bind("s", channel, capability):
         if kind is PromiseRefused:
-            with pytest.raises(PromiseRefused, match="was not started: nothing can be told"):
+            with pytest.raises(PromiseRefused, match="was not started: nothing can be delivered"):
                 begin(runtime, color, give, 7, detach=detach)
             assert runtime.outbox.counts().promised == 0
             return

@@ -212,5 +212,5 @@ def test_what_could_not_work_is_refused_at_registration(options, says):
 @pytest.mark.parametrize("name", ["", None, 3], ids=repr)
 def test_a_step_without_a_name_is_refused(name):
     """It could not be told of."""
-    with pytest.raises(MisuseError, match="give it a text to be told by"):
+    with pytest.raises(MisuseError, match="give it a string as its name"):
         Saga("order").step(name, do=do, undo=undo)

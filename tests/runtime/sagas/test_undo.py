@@ -208,7 +208,7 @@ def test_the_same_from_the_command_line(tmp_path):
     first = troth("run", "order.yaml", "--id", "r")
     assert (first.returncode, "rolled back" in first.stderr) == (1, True), first.stderr
     second = troth("runs", "resume", "r")
-    assert (second.returncode, "nothing to go on from" in second.stderr) == (2, True), second.stderr
+    assert (second.returncode, "cannot be resumed" in second.stderr) == (2, True), second.stderr
     assert (tmp_path / "effects").read_text() == "refunded "
 
 

@@ -110,7 +110,7 @@ def test_cancel(runtime, shop, color):
 
 
 def test_a_cancelled_rollback_that_failed_is_tried_again_by_cancel(runtime, shop):
-    """Until it works; what is undone is not undone twice."""
+    """Until it works; completed undos are not repeated."""
     shop.broken = {"undo a"}
     outcome = cancelled(runtime, shop, lambda saga: runtime.cancel_saga("r", saga))
     assert (outcome.state, runtime.show("r").state) == ("rollback incomplete", "rollback incomplete")

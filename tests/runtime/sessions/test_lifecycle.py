@@ -306,7 +306,7 @@ def test_duration_is_kept(hypervisor, clock):
     while hypervisor.get(session).state is not SessionState.ARCHIVED:
         assert time.monotonic() < deadline
         time.sleep(0.02)
-    assert hypervisor.get(session).reason == "its time is up"
+    assert hypervisor.get(session).reason == "its time is over"
 
 
 def test_hooks_are_asked(path, effects):

@@ -195,7 +195,7 @@ def test_an_act_waits_for_people(hypervisor, effects):
     (begun,) = entries(hypervisor, "act.begun")
     assert begun["ask"] == {"id": ask.id, "by": ["ann", "bob"]}
     assert hypervisor.asks() == []
-    with pytest.raises(MisuseError, match="not wait any more"):
+    with pytest.raises(MisuseError, match="no longer waits"):
         hypervisor.answer(ask, by="eve", yes=False)
     assert hypervisor.verify_audit().is_valid
 

@@ -148,7 +148,7 @@ def test_a_damaged_row_on_the_command_line(path):
     assert listed.returncode == 1
     assert all(name in listed.stdout for name in RUNS)
     assert "? damaged" in listed.stdout
-    assert "failed: What the store keeps of run 'failed' is damaged" in listed.stderr
+    assert "failed: The record of run 'failed' is damaged" in listed.stderr
     as_json = troth("list", "--json")
     assert as_json.returncode == 1
     assert {run["id"]: run["state"] for run in json.loads(as_json.stdout)}["failed"] == "damaged"

@@ -75,8 +75,8 @@ def deep():
     ("value", "path", "says"),
     [
         pytest.param({"a": [1, {2}]}, "result['a'][1]", "sorted", id="a set inside"),
-        pytest.param({"a": {1: "x"}}, "result['a'][1]", "JSON keys are text", id="a number as key"),
-        pytest.param({True: 1}, "result[True]", "JSON keys are text", id="a truth value as key"),
+        pytest.param({"a": {1: "x"}}, "result['a'][1]", "JSON keys are strings", id="a number as key"),
+        pytest.param({True: 1}, "result[True]", "JSON keys are strings", id="a truth value as key"),
         pytest.param([float("nan")], "result[0]", "no such number", id="not a number"),
         pytest.param({"x": float("inf")}, "result['x']", "no such number", id="infinity"),
         pytest.param(b"x", "result", "bytes", id="bytes"),
@@ -84,9 +84,11 @@ def deep():
         pytest.param((1, object()), "result[1]", "a object", id="an object in a tuple"),
         pytest.param(circle(), "result['self'][0]", "contains itself", id="a circle"),
         pytest.param(deep(), "result", "nested too deeply", id="too deep"),
-        pytest.param(10**5000, "result", "more digits than Python writes down", id="a number that is too long"),
-        pytest.param({"n": [-(10**5000)]}, "result['n'][0]", "keep it as text", id="… inside"),
-        pytest.param(Stubborn({1: 2}), "result[1]", "JSON keys are text", id="what cannot be compared, with a bad key"),
+        pytest.param(10**5000, "result", "more digits than Python can write", id="a number that is too long"),
+        pytest.param({"n": [-(10**5000)]}, "result['n'][0]", "use a string", id="… inside"),
+        pytest.param(
+            Stubborn({1: 2}), "result[1]", "JSON keys are strings", id="what cannot be compared, with a bad key"
+        ),
     ],
 )
 def test_what_is_refused(value, path, says):

@@ -218,4 +218,4 @@ def test_the_limit(tmp_path, color):
     assert run(None).succeeded
     refused = run(100_000)
     assert refused.state == "failed"
-    assert "200,002 letters of JSON, and at most 100,000 are kept" in refused.step("a").error.message
+    assert "200,002 characters of JSON, and at most 100,000 are kept" in refused.step("a").error.message

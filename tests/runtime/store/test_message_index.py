@@ -63,7 +63,7 @@ def test_it_is_made_after_a_search_and_kept_up(path):
 
 @needs_full_text
 def test_a_store_is_closed_while_it_is_made(path, caplog):
-    """Nothing is complained of, and the next one goes on from there."""
+    """Nothing is complained of, and the next one continues from there."""
     with SqliteStore(path) as store:
         say(store, [f"parcel n{number}" for number in range(6000)])
     for _ in range(8):

@@ -289,7 +289,7 @@ def test_a_run_and_its_promise_are_written_together(path, subject):
     with SqliteStore(path) as store:
         start(store, "r", promised=False)
         store.commit(POINT, lambda tx: tx.finish_run("r", RunState.COMPLETED, THEN))
-        with pytest.raises(InternalError, match="another id than its run, or came after it"):
+        with pytest.raises(InternalError, match="a different id than its run, or was made after it"):
             store.commit(POINT, lambda tx: tx.promises.add(new("p", subject=subject)))
 
 

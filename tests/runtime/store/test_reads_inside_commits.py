@@ -86,7 +86,7 @@ def test_the_store_is_not_asked_inside_a_commit(store, way, read):
     async def shared():
         await asyncio.gather(store.acommit(POINT, work), store.acommit(POINT, work))
 
-    with pytest.raises(MisuseError, match="Ask the transaction instead"):
+    with pytest.raises(MisuseError, match="Read from the transaction instead"):
         match way:
             case "commit":
                 store.commit(POINT, work)

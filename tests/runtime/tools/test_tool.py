@@ -132,14 +132,14 @@ async def stream(x: int):
     [
         pytest.param(lambda: 1, {}, "cannot be the name of a tool", id="no usable name"),
         pytest.param(len, {"name": "with space"}, "cannot be the name of a tool", id="bad name"),
-        pytest.param(search.function, {"timeout": 0}, "not a positive time", id="timeout of nothing"),
+        pytest.param(search.function, {"timeout": 0}, "not a positive duration", id="timeout of nothing"),
         pytest.param(
             search.function, {"timeout": float("nan")}, "Give a number of seconds", id="timeout that is no number"
         ),
         pytest.param(stream, {}, "is a generator function", id="async generator"),
         pytest.param(numbers, {}, "is a generator function", id="generator"),
         pytest.param(functools.partial(numbers), {"name": "m"}, "is a generator function", id="partial of a generator"),
-        pytest.param(int, {}, "does not say which parameters it has", id="what says nothing about itself"),
+        pytest.param(int, {}, "has no readable signature", id="what says nothing about itself"),
         pytest.param(MagicMock(), {"name": "m"}, "whose color cannot be determined", id="bare mock"),
         pytest.param(lambda *args: 1, {"name": "m"}, "cannot fill by name", id="*args"),
         pytest.param(lambda **kw: 1, {"name": "m"}, "cannot fill by name", id="**kwargs"),

@@ -202,7 +202,7 @@ def test_a_changed_workflow_is_found(tmp_path):
         run = runtime.run(path, check=False)
     path.write_text(text.replace("steps: [", "steps: [{id: before, function: 'mod1:ok'}, "))
     with Runtime(tmp_path / "runs.db") as runtime:
-        with pytest.raises(ChangedWorkflowError, match="is not what it was"):
+        with pytest.raises(ChangedWorkflowError, match="has changed since the run"):
             runtime.resume(run.id)
         os.environ["TROTH_TRIAL"] = "x"
         try:
@@ -393,7 +393,7 @@ def test_a_person_answers(runtime, answer, state, output):
 def test_silence_is_a_no(runtime):
     """After the timeout; `on_deny: continue` goes on with the answer."""
     flow = Workflow("w", step("ok", approval="Ship it?", timeout="30ms", on_deny="continue"))
-    assert runtime.run(flow).output == {"approved": False, "by": None, "note": "nobody answered within 30ms"}
+    assert runtime.run(flow).output == {"approved": False, "by": None, "note": "no answer came within 30ms"}
 
 
 def test_several_questions_at_once(runtime):

@@ -360,7 +360,7 @@ def test_a_broken_contract_is_not_tried_again_and_is_undone(runtime, world):
     run = runtime.run(flow, check=False)
     assert world.names == ["act", "undo a"]
     assert run.state is RunWord.ROLLED_BACK
-    assert "`steps.a.x` is a int (1), where the contract says string" in run.failures[0].error.message
+    assert "`steps.a.x` is a int (1), but the contract requires string" in run.failures[0].error.message
 
 
 def test_an_optional_step_leaves_its_default(runtime, world):
@@ -452,7 +452,7 @@ def test_an_incomplete_rollback_is_finished_by_resume(runtime, world):
     again = runtime.resume(run.id, check=False)
     assert world.names == ["undo b"]
     assert (again.state, set(again.undone)) == (RunWord.ROLLED_BACK, {"a", "b", "c"})
-    with pytest.raises(MisuseError, match="there is nothing to go on from"):
+    with pytest.raises(MisuseError, match="it cannot be resumed"):
         runtime.resume(run.id)
 
 
@@ -595,11 +595,9 @@ def test_workflows_made_for_one_request_each(runtime, color):
         pytest.param([1], r"given inputs by name, and not \[1\]", id="a list"),
         pytest.param("order", "given inputs by name, and not 'order'", id="a text"),
         pytest.param({1: 2}, "there is no input 1", id="a number as a name"),
-        pytest.param({"order": float("nan")}, "where the contract says string", id="of another type"),
+        pytest.param({"order": float("nan")}, "but the contract requires string", id="of another type"),
         pytest.param({"order": "x", "size": float("nan")}, "JSON has no such number", id="a number that is none"),
-        pytest.param(
-            {"order": "x", "size": 10**5000}, "more digits than Python writes down", id="one that is too long"
-        ),
+        pytest.param({"order": "x", "size": 10**5000}, "more digits than Python can write", id="one that is too long"),
     ],
 )
 def test_inputs_that_are_none(runtime, given, says):

@@ -41,7 +41,7 @@ KINDS = {
 
 ANSWERS = {
     "a question that was denied": ("agreed failed", "was denied by ann: it is too heavy to fly"),
-    "a question that nobody answered": ("agreed failed", "nobody answered within"),
+    "a question that nobody answered": ("agreed failed", "no answer came within"),
 }
 
 
@@ -81,7 +81,7 @@ def test_the_cause_is_on_the_first_screen(shop, failures, tab, screen):
 
 @pytest.mark.parametrize("screen", SCREENS, ids=["1280 x 720", "360 x 640"])
 def test_a_no_and_silence_are_on_the_first_screen(denied, tab, screen):
-    """A question that was denied names who said no and why; one that nobody answered in time says that."""
+    """A question that was denied names who said no and why; one that no answer came in time says that."""
     view = tab(viewport={"width": screen[0], "height": screen[1]})
     for name, expected in ANSWERS.items():
         page = view.open(f"runs/{denied[name]}")
@@ -119,8 +119,8 @@ def test_what_stopped_without_a_failed_step(tmp_path_factory, tab, screen):
             page = view.open(f"runs/{run}")
             page.locator(".title .state", has_text=words).wait_for()
             causes = {
-                "interrupted": ("interrupted at gate", "The process that carried it out is gone"),
-                "cancelled": ("cancelled at gate", "It was asked to end before it was over"),
+                "interrupted": ("interrupted at gate", "The process that ran it has ended"),
+                "cancelled": ("cancelled at gate", "It was cancelled before it was over"),
             }
             for cause in causes[words]:
                 check_on_screen(page, screen, words, cause)
@@ -128,7 +128,7 @@ def test_what_stopped_without_a_failed_step(tmp_path_factory, tab, screen):
             assert box["y"] + box["height"] <= screen[1], (words, box)
         page = view.open(f"runs/{damaged}")
         page.locator(".title .state", has_text="damaged").wait_for()
-        for words in ("the run is damaged", "it is not JSON any more"):
+        for words in ("the run is damaged", "it is not valid JSON"):
             check_on_screen(page, screen, "damaged", words)
         assert view.axe() == []
         assert shop.get(f"/runs/{damaged}")["state"] == "damaged"
@@ -174,7 +174,7 @@ def test_the_newest_of_a_list_is_on_the_first_screen(small_shop, tab, screen):
         assert page.evaluate("document.activeElement.form.className") == "filters"
     page.keyboard.type("nothing is called so")
     page.keyboard.press("Enter")
-    page.get_by_text("No session is like that").wait_for()
+    page.get_by_text("No matching sessions").wait_for()
     view.wait_live()  # its styles have come, too
     is_narrow = screen[0] < 760
     assert page.get_by_text("Filter: nothing is called so").is_visible() == is_narrow

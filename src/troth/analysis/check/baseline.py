@@ -42,18 +42,18 @@ def read_baseline(file: Path) -> list[Mark]:
     try:
         document = json.loads(file.read_text(encoding="utf-8"))
         if document["version"] != _VERSION:
-            raise ValueError(f"its version is {document['version']!r}, and this Troth reads {_VERSION}")
+            raise ValueError(f"its version is {document['version']!r}; this version of Troth reads {_VERSION}")
         return [Mark(**{name: _text(entry[name]) for name in _FIELDS}) for entry in document["findings"]]
     except FileNotFoundError as problem:
         raise MisuseError(
             f"The baseline `{file}` does not exist.\n"
-            "Nothing was checked, since every old finding would look new.\n"
+            "Nothing was checked, because every old finding would be reported as new.\n"
             "`--write-baseline` writes it."
         ) from problem
     except (OSError, ValueError, KeyError, TypeError) as problem:
         raise MisuseError(
             f"`{file}` is not a baseline: {problem}.\n"
-            "Nothing was checked, since every old finding would look new.\n"
+            "Nothing was checked, because every old finding would be reported as new.\n"
             "Restore it from version control, or rewrite it with `--write-baseline`."
         ) from problem
 
@@ -95,5 +95,5 @@ def write_baseline(
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{value!r} is not a text")
+        raise TypeError(f"{value!r} is not a string")
     return value

@@ -50,7 +50,7 @@ def configuration_of(request: CheckRequest) -> Configuration:
     if len(files) > 1:
         raise MisuseError(
             f"Two settings files are named: `{files[0]}` and `{files[1]}`.\n"
-            "Nothing was checked, since it is not known which one is meant.\nName one of them."
+            "Nothing was checked, because it is unclear which one to use.\nName one of them."
         )
     for text in inline:
         first = read_inline_settings(text, request.cwd).or_else(first)

@@ -10,15 +10,15 @@ from troth.analysis.settings import KEYS, Patterns, Settings, read_settings
 __all__ = ["settings_lines"]
 
 _DEFAULTS = {
-    "select": "all rules but those that are off by default",
+    "select": "all rules except those that are off by default",
     "extend-select": "none",
     "ignore": "none",
-    "exclude": "nothing beside what `.gitignore` hides",
+    "exclude": "nothing except what `.gitignore` hides",
     "per-file-ignores": "none",
     "confidence": "likely",
     "baseline": "none",
     "python": "`.venv` or `venv` of the project, then the active environment",
-    "source-roots": "those that packaging and packages name",
+    "source-roots": "the ones that packaging files and packages name",
     "cache-dir": ".troth_cache in the project",
     "force-exclude": "false",
     "foreign-comments": "true",

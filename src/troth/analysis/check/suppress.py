@@ -70,8 +70,8 @@ def _idle_finding(allow: Allow, idle: Sequence[str], rules: Mapping[str, str], n
         reason = f"no rule is called {strangers[0]!r}: {advice[:1].lower()}{advice[1:].rstrip('.')}"
     else:
         where = "in this file" if allow.is_for_file else "here"
-        message = f"`{allow.written(idle)}` silences nothing: nothing of the kind is found {where}"
-        reason = "left standing, it would hide the next one"
+        message = f"`{allow.written(idle)}` silences nothing: no such finding exists {where}"
+        reason = "if it stays, it hides the next such finding"
     keep = [name for name in allow.names if name not in idle]
     return Finding(
         code=UNUSED_ALLOW[0],
@@ -91,5 +91,5 @@ def _removal(allow: Allow, keep: Sequence[str]) -> Fix | None:
         return None
     if keep and allow.names_start is not None and allow.names_end is not None:
         edit = Edit(allow.span.path, allow.names_start, allow.names_end, ", ".join(keep))
-        return Fix("take the idle names away", "sure", (edit,))
-    return Fix("take the comment away", "sure", (Edit(allow.span.path, allow.start, allow.end, ""),))
+        return Fix("remove the unused names", "sure", (edit,))
+    return Fix("remove the comment", "sure", (Edit(allow.span.path, allow.start, allow.end, ""),))

@@ -30,7 +30,7 @@ class Lock:
             self._file.close()
             raise MisuseError(
                 f"Another `troth` is changing this project right now (it holds {_NAME}).\n"
-                "Nothing was done, so that the two do not overwrite each other.\n"
+                "Nothing was done, because the two would overwrite each other.\n"
                 "Wait until it has ended, then run the command again."
             ) from None
 

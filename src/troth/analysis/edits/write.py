@@ -86,9 +86,9 @@ def recover(root: Path) -> list[str]:
             lock = Lock(folder)
         except OSError as problem:
             raise RunError(
-                f"An earlier change was cut short, and `{folder}` cannot be written: {problem.strerror}.\n"
-                "Nothing was done: some of its files may be as they were before it, and some as it made them.\n"
-                "Run the command as the user to whom that folder belongs; it puts the files back."
+                f"An earlier change was interrupted, and `{folder}` cannot be written: {problem.strerror}.\n"
+                "Nothing was done: some of its files may be changed, and others not.\n"
+                "Run the command as the owner of that folder; it restores the files."
             ) from problem
         try:
             put_back += _take_back(root, folder)
@@ -107,7 +107,7 @@ def _locked(root: Path) -> Lock:
             problems.append(f"`{folder}` ({problem.strerror or problem})")
     raise MisuseError(
         f"There is no folder for the originals of the files that would change: {', '.join(problems)}.\n"
-        "Nothing was written: a change that is cut short could not be taken back.\n"
+        "Nothing was written: an interrupted change could not be undone.\n"
         "Make one of them writable, or name another with the variable XDG_CACHE_HOME."
     )
 
@@ -127,7 +127,7 @@ def _refuse_read_only(root: Path, changes: Sequence[Change]) -> None:
     if locked:
         raise MisuseError(
             f"{', '.join(locked)}: may not be written (read-only, or in a read-only folder).\n"
-            "Nothing was written, in no file: the changes belong together.\n"
+            "No file was written, because the changes belong together.\n"
             "Make it writable (`chmod u+w`) or exclude it, then run the command again."
         )
 
@@ -147,7 +147,7 @@ def reversal(root: Path) -> list[Change]:
     originals = [folder / _LAST for folder in _folders(root) if os.path.exists(folder / _LAST / _MANIFEST)]  # noqa: PTH110
     if not originals:
         raise MisuseError(
-            f"There is no change to take back in `{root}`.\n"
+            f"There is no change to undo in `{root}`.\n"
             "Nothing was done.\n"
             f"What `troth fix` and `troth recolor` replace is kept in `{FOLDER}` until the next change."
         )
@@ -157,9 +157,9 @@ def reversal(root: Path) -> list[Change]:
     edited = [row["path"] for row, data in zip(rows, now, strict=True) if _digest(data) != row["after"]]
     if edited:
         raise MisuseError(
-            f"{', '.join(edited)}: edited since the change that would be taken back.\n"
-            "Nothing was written, in no file, so that no edit is lost.\n"
-            f"The files as they were before it lie in `{last}`."
+            f"{', '.join(edited)}: edited since the change that would be undone.\n"
+            "No file was written, so that no edit is lost.\n"
+            f"The original files are in `{last}`."
         )
     return [
         Change(row["path"], data, (last / str(number)).read_bytes())
@@ -174,8 +174,8 @@ def _begin(root: Path, folder: Path, changes: Sequence[Change]) -> None:
     if moved:
         raise MisuseError(
             f"{', '.join(moved)}: changed on disk since it was read.\n"
-            "Nothing was written, in no file, so as not to lose that change.\n"
-            "Run the command again; it will work on the files as they are now."
+            "No file was written, so that this change is not lost.\n"
+            "Run the command again; it uses the files as they are now."
         )
     try:
         _keep_originals(folder, changes)
@@ -184,7 +184,7 @@ def _begin(root: Path, folder: Path, changes: Sequence[Change]) -> None:
         raise RunError(
             f"{problem.filename or folder}: could not be written ({problem.strerror}).\n"
             "No file was changed, because its original could not be kept.\n"
-            "Make room or make it writable, then run the command again."
+            "Free disk space or make the file writable, then run the command again."
         ) from problem
     try:
         for change in changes:
@@ -193,8 +193,8 @@ def _begin(root: Path, folder: Path, changes: Sequence[Change]) -> None:
         _take_back(root, folder)
         raise RunError(
             f"{problem.filename or 'a file'}: could not be written ({problem.strerror}).\n"
-            "All files were put back as they were.\n"
-            "Make room or make it writable, then run the command again."
+            "All files were restored.\n"
+            "Free disk space or make the file writable, then run the command again."
         ) from problem
 
 
@@ -233,9 +233,9 @@ def _take_back(root: Path, folder: Path) -> list[str]:
             edited.append(f"{row['path']} (original: {_shown(journal / str(number), root)})")
     if edited:
         raise RunError(
-            f"An earlier change was cut short, and these files were edited since: {', '.join(edited)}.\n"
-            "They were left alone, so that no edit of yours is lost; all others are back as they were.\n"
-            f"Bring them in order by hand, then delete {_shown(journal, root)}."
+            f"An earlier change was interrupted, and these files were edited since: {', '.join(edited)}.\n"
+            "They were not changed, so that your edits are kept; all other files were restored.\n"
+            f"Correct them by hand, then delete {_shown(journal, root)}."
         )
     manifest.unlink()
     shutil.rmtree(journal)

@@ -36,7 +36,7 @@ class Comments:
         overlay: Mapping[str, bytes],
         stamps: Mapping[str, store.Stamp] | None = None,
     ) -> list[Allow]:
-        """The comments of these files of the project at `root`; `stamps` are those that are known, from just now."""
+        """The comments of these files of the project at `root`; `stamps` are those that are known, from."""
         if self._silent is None:
             self._silent = {} if self._folder is None else _silent_files(self._folder / _FILE, root)
         every: list[Allow] = []

@@ -35,7 +35,7 @@ class Mistaken(NamedTuple):
 
     def words(self) -> str:
         """One sentence, for the user."""
-        return f"the await is there now; `{self.use}` takes it for a dict, and it is {with_article(self.cls.name)}"
+        return f"the call is awaited now; `{self.use}` takes it for a dict, and it is {with_article(self.cls.name)}"
 
 
 def mistaken(program: Program, applied: Iterable[Finding]) -> list[Mistaken]:

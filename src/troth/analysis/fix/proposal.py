@@ -62,7 +62,7 @@ class Proposal(NamedTuple):
                 "starts a loop at " + ("1 call" if self.tops == 1 else f"{self.tops} calls") + " at module level"
             )
         sentence = ", ".join(parts[:-1]) + (" and " if len(parts) > 1 else "") + parts[-1]
-        sentence += "; what is certainly lost in it is awaited, too"
+        sentence += "; the calls that are certainly lost in it are awaited, too"
         return f"{sentence}; others may call it, too" if self.is_open else sentence
 
 

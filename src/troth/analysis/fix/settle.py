@@ -155,7 +155,7 @@ def settle(
             keys = (
                 trial.keys[finding]._replace(line=_EVERY) for finding in trial.endless
             )  # each round its line is another
-            barred |= dict.fromkeys(keys, "repairing it never comes to an end")
+            barred |= dict.fromkeys(keys, "its fixes never settle")
             trial = attempt({})
         elif trial.damage:
             blamed, without = _without(trial, attempt)

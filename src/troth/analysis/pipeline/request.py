@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from troth.analysis.facts.extract_many import Progress
 from troth.analysis.project.project import Project
-from troth.analysis.rules import Rule
+from troth.analysis.rules import CheckRule
 
 __all__ = ["AbandonedError", "AnalysisRequest"]
 
@@ -23,7 +23,7 @@ class AnalysisRequest(NamedTuple):
     jobs: int
     overlay: Mapping[str, bytes]
     progress: Progress | None
-    rules: Sequence[Rule]
+    rules: Sequence[CheckRule]
     hurry: bool
     is_wanted: Callable[[], bool] | None = None
 

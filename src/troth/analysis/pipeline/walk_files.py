@@ -9,7 +9,7 @@ from troth.analysis.findings import Finding
 from troth.analysis.parallel import can_fork, in_processes
 from troth.analysis.pipeline.dependency_record import Trace, traced
 from troth.analysis.pipeline.request import AnalysisRequest
-from troth.analysis.rules import Rule
+from troth.analysis.rules import CheckRule
 from troth.analysis.semantics import Program
 
 __all__ = ["once", "walk_files"]
@@ -87,7 +87,7 @@ def walk_files(
     return once(finding for finding in findings if finding.span.path in own), crashes, trace
 
 
-def _ask_rules(program: Program, paths: Sequence[str], rules: Sequence[Rule]) -> tuple[list[Finding], list[Crash]]:
+def _ask_rules(program: Program, paths: Sequence[str], rules: Sequence[CheckRule]) -> tuple[list[Finding], list[Crash]]:
     """What the rules say after a walk: file by file where it is noted for whose sake something is read.
 
     A rule that fails when it is asked about all files is asked about each, so that it costs only where it fails.
@@ -95,7 +95,7 @@ def _ask_rules(program: Program, paths: Sequence[str], rules: Sequence[Rule]) ->
     findings: list[Finding] = []
     crashes: list[Crash] = []
     if program.reads is None:
-        failing: list[Rule] = []
+        failing: list[CheckRule] = []
         for rule in rules:
             answer = _ask(rule, program, "", f"{rule.code} had to be asked about each file by itself")
             if isinstance(answer, Crash):
@@ -119,7 +119,7 @@ def _ask_rules(program: Program, paths: Sequence[str], rules: Sequence[Rule]) ->
     return findings, [crash for crash in crashes if crash.path or crash.rule not in by_file]
 
 
-def _ask(rule: Rule, program: Program, path: str, cost: str) -> list[Finding] | Crash:
+def _ask(rule: CheckRule, program: Program, path: str, cost: str) -> list[Finding] | Crash:
     try:
         return list(rule.check(program))
     except DamagedError:

@@ -102,8 +102,9 @@ def _output_of(root: Path, *arguments: str) -> bytes:
 def _failed(command: str, stderr: bytes) -> RunError:
     output = stderr.decode(errors="replace").strip()
     return RunError(
-        f"`git {command}` failed: {output}\nThe past could not be read, so nothing was compared; no file was touched.\n"
-        "Repair the repository (`git fsck` tells what is wrong), or check without `--since`."
+        f"`git {command}` failed: {output}\nThe history could not be read, so nothing was compared; no file was "
+        "changed.\n"
+        "Repair the repository (`git fsck` shows what is wrong), or check without `--since`."
     )
 
 

@@ -42,7 +42,7 @@ def text_lines(plan: Plan, *, everything: bool = False) -> Iterator[str]:
             if unable.settled_by:
                 yield f"    decided by  {_answers(unable.settled_by)}"
     if plan.problems:
-        yield f"{_count(len(plan.problems), 'place')} that somebody has to decide"
+        yield f"{_count(len(plan.problems), 'place')} to decide"
         for problem in plan.problems:
             yield f"  {problem.path}:{problem.line}  `{problem.text}`: {problem.why}"
             if problem.settled_by:
@@ -50,7 +50,7 @@ def text_lines(plan: Plan, *, everything: bool = False) -> Iterator[str]:
     yield from _unknown(plan)
     if plan.marked:
         places = _count(len(plan.marked), "place")
-        yield f"{places} that nobody can decide; a comment `# troth:` there says what to look at"
+        yield f"{places} that cannot be decided; a comment `# troth:` there says what to review"
         yield from _short(_listed(plan.marked), most)
     if plan.stays:
         yield f"{_count(len(plan.stays), 'function')} left as before"

@@ -84,7 +84,7 @@ class _Round:
     ) -> tuple[list[Edit], list[ast.AST]] | Obstacle:
         if function.name.startswith("__") or len(family(program, [function])) > 1:
             why = f"its coroutine is returned by `{function.qualname}`, which is one of several methods of that name"
-            return Obstacle(site.path, site.line, site.text, f"{why}; whoever calls them awaits it", site.functions)
+            return Obstacle(site.path, site.line, site.text, f"{why}; their callers await it", site.functions)
         self.passing[function] = site
         return [], []
 
@@ -270,7 +270,7 @@ def _kept_generator(workspace: RecolorWorkspace, function: Function, handed: Map
     """What keeps an async generator as it is; None if nothing does."""
     where = workspace.definition(function)
     if where is None or function.name.startswith("__") or not is_plain_able(where[1]):
-        return "it is a generator, and somebody else asks for its color"
+        return "it is a generator, and other code depends on its color"
     why = required_by(workspace.program, function, ()) if not function.facts.decorators else None
     return handed.get(function) or (None if why is None else f"it {why}")
 

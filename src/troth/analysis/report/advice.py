@@ -37,7 +37,7 @@ def advice(finding: Finding, report: CheckReport) -> str:
         )
     if _PROPERTY.intersection(around.decorators):
         return (
-            f"`{name}` is a property, which nobody can await: run the call with `troth.bridge.run`, "
+            f"`{name}` is a property, which cannot be awaited: run the call with `troth.bridge.run`, "
             "or make it a method with `troth recolor --to async --properties`"
         )
     return (

@@ -18,11 +18,11 @@ FAMILIES = {
     "TR1": "lost calls",
     "TR2": "left behind",
     "TR3": "needless async",
-    "TR4": "wrong color handed over",
+    "TR4": "wrong color",
     "TR5": "hidden shims",
     "TR6": "loop misuse",
-    "TR7": "promises to nobody",
-    "TR8": "aftermath",
+    "TR7": "forgotten tasks",
+    "TR8": "after await",
     "TR9": "migration",
 }
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from troth.analysis.findings import Finding
     from troth.analysis.semantics import Program
 
-__all__ = ["Case", "Check", "Rule", "all_rules", "rule", "rules_in"]
+__all__ = ["Case", "Check", "CheckRule", "all_rules", "rule", "rules_in"]
 
 Check = Callable[["Program"], Iterator["Finding"]]
 Sources = str | Mapping[str, str]
@@ -33,7 +33,7 @@ class Case(NamedTuple):
     good: Sources | None = None
 
 
-class Rule(NamedTuple):
+class CheckRule(NamedTuple):
     """A rule with all that is known about it."""
 
     code: str
@@ -49,21 +49,21 @@ class Rule(NamedTuple):
         return int(self.code.removeprefix("TR")) // 100
 
 
-_declared: dict[str, list[Rule]] = {}  # by the modules that declare them
+_declared: dict[str, list[CheckRule]] = {}  # by the modules that declare them
 
 
 def rule(code: str, name: str, *, cases: Sequence[Case], default: bool = True) -> Callable[[Check], Check]:
     """Declare the function below to be the rule `code`; `default` says whether it is on unless asked for."""
 
     def declare(check: Check) -> Check:
-        _declared.setdefault(check.__module__, []).append(Rule(code, name, tuple(cases), check, default))
+        _declared.setdefault(check.__module__, []).append(CheckRule(code, name, tuple(cases), check, default))
         return check
 
     return declare
 
 
 @cache
-def all_rules() -> tuple[Rule, ...]:
+def all_rules() -> tuple[CheckRule, ...]:
     """Every rule, by code; also those that somebody else has declared before this is asked for the first time."""
     import pkgutil  # late: most runs need no rule
 
@@ -78,6 +78,6 @@ def all_rules() -> tuple[Rule, ...]:
     return tuple(sorted((rule for rules in _declared.values() for rule in rules), key=lambda r: r.code))
 
 
-def rules_in(module: ModuleType) -> list[Rule]:
+def rules_in(module: ModuleType) -> list[CheckRule]:
     """The rules that a module declares."""
     return _declared.get(module.__name__, [])

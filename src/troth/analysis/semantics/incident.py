@@ -16,15 +16,16 @@ if TYPE_CHECKING:
     from troth.analysis.facts.model import At, Node
 
 __all__ = [
-    "ALONE",
     "AWAITED",
     "KEPT",
     "MAYBE",
     "PENDING",
     "WEAK",
+    "IncidentKind",
     "KeyAsked",
     "LossIncident",
     "Misuse",
+    "MisuseKind",
     "Operand",
     "Promise",
     "Site",
@@ -50,7 +51,47 @@ Taking = Literal[
     "unknown",
 ]
 
-ALONE = "a line of its own"  # where a method is named that was to be called
+# How a promise is used as if it were its result.
+MisuseKind = Literal[
+    "alternative",
+    "argument",
+    "arithmetic",
+    "async iteration",
+    "async with",
+    "attribute",
+    "comparison",
+    "condition",
+    "handed over",
+    "iteration",
+    "perhaps condition",
+    "returned inside",
+    "subscript",
+    "text",
+    "unpacking",
+    "with",
+]
+
+# What rules ask for: a misuse, or a promise that nothing awaits.
+IncidentKind = (
+    MisuseKind
+    | Literal[
+        "awaited generator",
+        "dropped",
+        "dropped context",
+        "dropped generator",
+        "dropped in comprehension",
+        "dropped task",
+        "named alone",  # on a line of its own: it was to be called
+        "never awaited",
+        "not called",
+        "plain for",
+        "plain with",
+        "returned",
+        "sometimes awaited",
+        "stored",
+        "twice",
+    ]
+)
 
 # What may have become of a promise on the paths that lead to a point; a union of these.
 PENDING = 1
@@ -105,7 +146,7 @@ class Taker(NamedTuple):
 class Misuse:
     """A use of a promise that takes it for its result."""
 
-    kind: str
+    kind: MisuseKind
     at: At
     text: str = ""
     taker: Taker | None = None
@@ -120,15 +161,16 @@ class Misuse:
 class LossIncident:
     """A promise that is lost, or something near it: the raw material of rules."""
 
-    kind: str
+    kind: IncidentKind
     site: Site
     at: At
-    detail: str = ""
+    detail: str = ""  # for messages; no decision reads it
     variable: str = ""
     sure: bool = True
     masked_line: int = 0  # the line of the broad `except` that would hide the error
     more: tuple[Reason, ...] = field(default=())
     taker: Taker | None = None
+    is_handed_over: bool = False  # an unknown callee gets it, and may await it
     misuses: tuple[Misuse, ...] = ()  # what is done with the variable that holds the promise
 
 

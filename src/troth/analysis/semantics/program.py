@@ -431,7 +431,7 @@ class Program(Walking):
             return "asked"  # `if not isinstance(x, dict): return x`: it gives back what it has no use for
         if incident is None or exits & (KEPT | AWAITED):
             return "kept"
-        return "handed over" if incident.detail else "lost"
+        return "handed over" if incident.is_handed_over else "lost"
 
     # -- the whole -----------------------------------------------------------------------------------------------------
 

@@ -60,13 +60,13 @@ def classify(target: object) -> Verdict:
         return Verdict(
             Color.UNKNOWN,
             f"reading it raised {type(unreadable).__name__}",
-            "wrap it in a plain `def` or `async def` that says its color",
+            "wrap it in a `def` or an `async def`, which makes its color clear",
         )
 
 
 def _classify(target: object, depth: int) -> Verdict:
     if depth > _DEEPEST_PARTIAL:
-        return Verdict(Color.UNKNOWN, "it wraps itself", "pass the function it is meant to call")
+        return Verdict(Color.UNKNOWN, "it wraps itself", "pass the function that it should call")
     mocks = sys.modules.get("unittest.mock")
     if mocks is not None and issubclass(type(target), mocks.NonCallableMock):
         # First: a mock with a spec says it is an instance of whatever its spec is.
@@ -126,8 +126,8 @@ def _classify_dispatching(function: FunctionType, depth: int) -> Verdict | None:
         return Verdict(color, f"it is a `singledispatch` of functions that are all {color.value}")
     return Verdict(
         Color.UNKNOWN,
-        "it is a `singledispatch` of functions of several colors",
-        "wrap it in an `async def` that awaits what it gives if that can be awaited",
+        "it is a `singledispatch` whose functions have different colors",
+        "wrap it in an `async def` that awaits the result if it is an awaitable",
     )
 
 
@@ -140,7 +140,7 @@ def _classify_function(function: FunctionType) -> Verdict:
     if code.co_flags & inspect.CO_ASYNC_GENERATOR:
         return Verdict(
             Color.UNKNOWN,
-            "it is an async generator function: a call neither does the work nor can be awaited",
+            "it is an async generator function: a call runs nothing and cannot be awaited",
             "iterate it: `async for` in async code, `bridge.iterate(...)` in sync code",
         )
     if _is_marked(function):
@@ -198,8 +198,8 @@ def _classify_mock(mock: object, mocks: ModuleType, depth: int) -> Verdict:
         return Verdict(verdict.color, f"it is a mock that wraps another callable: {verdict.because}", verdict.advice)
     return Verdict(
         Color.UNKNOWN,
-        "it is a mock without a `spec`, and answers to both colors",
-        "give it the color of what it stands for: `Mock(spec=function)`, `create_autospec(function)` or `AsyncMock()`",
+        "it is a mock without a `spec`, so its color is ambiguous",
+        "give it the color of the real function: `Mock(spec=function)`, `create_autospec(function)` or `AsyncMock()`",
     )
 
 

@@ -59,7 +59,7 @@ def report(work: object, *, is_starved: bool) -> None:
     warn_at_caller(
         sys._getframe(),
         f"waiting for `{name_of(work)}` has blocked the event loop of this thread for a second, and nothing else can "
-        f"run on it meanwhile.{doubt} Await it instead, or send the sync code to a worker thread with "
+        f"run on it until then.{doubt} Await it instead, or send the sync code to a worker thread with "
         "`await bridge.call(...)`; `strict=True` refuses such a call.",
         BlockedLoopWarning,
     )
@@ -68,7 +68,7 @@ def report(work: object, *, is_starved: bool) -> None:
 def endless(work: object, evidence: str) -> DeadlockError:
     """Name both sides of a wait that does not end."""
     return DeadlockError(
-        f"`{name_of(work)}` waits for something that cannot come while this call blocks the event loop below it.\n"
+        f"`{name_of(work)}` waits for something that cannot happen while this call blocks the event loop below it.\n"
         f"  it waits at       {waits_at(work)}\n"
         f"  the loop waits at {caller(sys._getframe())}\n"
         f"{evidence} It was given up. Await it instead, or run the sync code in a worker thread with "
@@ -85,7 +85,7 @@ def waits_at(work: object) -> str:
         if not is_machinery(step.cr_frame):
             theirs = innermost
         step = step.cr_await
-    return theirs or innermost or "a place that cannot be seen"
+    return theirs or innermost or "an unknown place"
 
 
 def name_of(work: object) -> str:

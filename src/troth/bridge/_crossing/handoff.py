@@ -117,8 +117,8 @@ class Handoff(Generic[T]):
         if self._has_answered or seconds < _PATIENCE:
             return None
         return RunTimeoutError(
-            f"no result in {self._timeout} s, and the loop that should give it does not turn; it is at "
-            f"{doing(getattr(self._loop, '_thread_id', None))}. The coroutine is cancelled when it does."
+            f"no result in {self._timeout} s, and the loop that should produce it is blocked; it is at "
+            f"{doing(getattr(self._loop, '_thread_id', None))}. The coroutine is cancelled when the loop continues."
         )
 
     def _answer(self) -> None:

@@ -137,7 +137,7 @@ def run_at_home(
         if home.loop.is_closed() or not home.loop.is_running():
             return LoopGoneError(
                 f"the loop that sent this thread through {home.sender} has stopped before `{_name(work)}` ended.\n"
-                "Nothing is left to run it. Wait for the worker thread before the loop ends."
+                "No loop is left to run it. Wait for the worker thread before the loop ends."
             )
         if handoff.is_picked_up:
             return None
@@ -145,15 +145,16 @@ def run_at_home(
         if deadlock_after is not None and seconds >= deadlock_after:
             return DeadlockError(
                 f"`{_name(work)}` was given {seconds:.1f} s ago to the loop that sent this worker thread; it "
-                f"has not turned since.\n  this thread waits at    {caller(sys._getframe())}\n"
-                f"  the loop is held up at  {stuck_at}\nThe coroutine was not started. Do not block that loop."
+                f"has been blocked since.\n  this thread waits at    {caller(sys._getframe())}\n"
+                f"  the loop is blocked at  {stuck_at}\nThe coroutine was not started. Do not block that loop."
             )
         if seconds >= _PATIENCE and not is_reported:
             is_reported = True
             warn_at_caller(
                 sys._getframe(),
-                f"the loop that sent this worker thread has not turned since `{_name(work)}` was given to it; "
-                f"it is held up at {stuck_at}. If that waits for this thread, neither ends: `deadlock_after=` makes "
+                f"the loop that sent this worker thread has been blocked since `{_name(work)}` was given to it; "
+                f"it is blocked at {stuck_at}. If that code waits for this thread, neither side ends: "
+                "`deadlock_after=` makes "
                 "it an error.",
                 BlockedLoopWarning,
             )

@@ -62,7 +62,7 @@ _ON_TRIO = _choice(
     blocks_loop=True,
 )
 _IN_GREENBACK = _choice(Way.GREENBACK, "the current task has a greenback portal, so it can be suspended from sync code")
-_FINALIZING = _choice(Way.REFUSED, "the interpreter is being taken apart, and no loop can be trusted to run")
+_FINALIZING = _choice(Way.REFUSED, "the interpreter is shutting down, so no loop can run reliably")
 
 
 class _Local(threading.local):

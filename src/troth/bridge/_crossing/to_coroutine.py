@@ -67,7 +67,7 @@ async def _begin(work: Callable[..., object], args: tuple[object, ...], asker: s
 
 def _nothing_to_run(work: object, asker: str) -> NotRunnableError:
     if inspect.isasyncgen(work) or hasattr(type(work), "__aiter__") or inspect.isasyncgenfunction(work):
-        advice = "it is asynchronous to iterate: use `bridge.iterate(...)`"
+        advice = "it is an async iterable: use `bridge.iterate(...)`"
     elif hasattr(type(work), "__aenter__"):
         advice = "it is an async context manager: use `bridge.enter(...)`"
     else:

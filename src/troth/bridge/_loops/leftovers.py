@@ -38,7 +38,7 @@ def settle(loop: ThreadLoop) -> None:
     names = ", ".join(f"`{getattr(task.get_coro(), '__qualname__', task.get_name())}`" for task in idle)
     warn_at_caller(
         sys._getframe(),
-        f"the coroutine ended, but {len(idle)} of the tasks it started have not: {names}. They stand still until the "
+        f"the coroutine ended, but {len(idle)} of the tasks it started have not: {names}. They are suspended until the "
         "next `bridge.run` in this thread, and are cancelled when the thread ends. Await them in the coroutine, or "
         "keep a `bridge.Portal`, whose loop never stops.",
         LeftoverTaskWarning,

@@ -111,7 +111,7 @@ class ThreadLoop(asyncio.SelectorEventLoop):
                 raise
             raise InterpreterExitError(
                 "the coroutine needs a worker thread (as every DNS lookup does), and the interpreter is shutting down: "
-                "it starts no threads any more.\nRun it before the program ends."
+                "it starts no more threads.\nRun it before the program ends."
             ) from refused
 
     def set_default_executor(self, executor: ThreadPoolExecutor) -> None:  # type: ignore[override]

@@ -56,7 +56,7 @@ class LoopThread:
             try:
                 loop.run_forever()  # ends early if somebody stops the loop: it is not theirs to stop
             except (SystemExit, KeyboardInterrupt) as error:
-                context = {"message": "a task on a bridge.Portal raised it; the portal continues", "exception": error}
+                context = {"message": "a task on a bridge.Portal raised this; the portal continues", "exception": error}
                 loop.call_exception_handler(context)
         try:
             unfinished = asyncio.all_tasks(loop)

@@ -24,10 +24,10 @@ def add_allow(prepared: "Prepared", report: "CheckReport", *, quiet: bool) -> in
         begin(prepared.root.path, silenced.changes).keep()
     if not quiet:
         where = plural(len(silenced.changes), "file")
-        say([f"Added {plural(silenced.comments, 'comment')} in {where}; `troth fix --undo` takes them back"])
+        say([f"Added {plural(silenced.comments, 'comment')} in {where}; `troth fix --undo` removes them"])
     if not silenced.left:
         return Exit.CLEAN
     if not quiet:
-        say(["", "No comment can be written for:"])
+        say(["", "No comment can be added for:"])
     say(render(report._replace(findings=silenced.left), quiet=True))
     return Exit.FOUND

@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="report only what the changes since a commit introduced, also in callers that did not change",
     )
     add("--baseline", metavar="FILE", type=Path, help="leave out the findings that are listed in this file")
-    add("--write-baseline", action="store_true", help="write the findings of today into the baseline")
+    add("--write-baseline", action="store_true", help="write the current findings to the baseline")
     add("--add-allow", action="store_true", help="silence each finding with a comment beside it")
     output = parser.add_argument_group("how it is reported")
     add = output.add_argument
@@ -111,9 +111,9 @@ def run(args: argparse.Namespace) -> int:
     elif args.write_baseline:
         write([output for output in outputs if output.file is not None or args.output_format], report)
         count = f"{len(report.findings):,} finding" + ("" if len(report.findings) == 1 else "s")
-        next_time = f"`troth check --baseline {report.baseline}` reports only new ones"
+        next_time = f"`troth check --baseline {report.baseline}` reports only new findings"
         if prepared.baseline == prepare(request._replace(baseline=None)).baseline:
-            next_time = "from now on only new ones are reported"
+            next_time = "from now on, only new findings are reported"
         say([] if args.quiet else [f"Wrote {count} to {report.baseline}; {next_time}"])
         return Exit.CLEAN
     if args.add_allow:
@@ -139,9 +139,9 @@ def _source_on_stdin(args: argparse.Namespace) -> bytes | None:
     source = source_on_stdin("check", args.paths, args.stdin_filename)
     if source is not None and (args.since or args.write_baseline or args.add_allow):
         raise MisuseError(
-            "Source on stdin has no past, no place in a baseline and no file for comments.\n"
+            "Source on stdin has no history, no entry in a baseline and no file for comments.\n"
             "Nothing was checked.\n"
-            "Leave out `--since`, `--write-baseline` and `--add-allow`, or check the file itself."
+            "Omit `--since`, `--write-baseline` and `--add-allow`, or check the file itself."
         )
     return source
 
@@ -160,13 +160,14 @@ def _refuse_beside_comments(args: argparse.Namespace) -> None:
 def _nothing_to_check(args: argparse.Namespace, *, forced: bool) -> int:
     """Never call nothing clean. Only where the user wants excluded files left out is an empty list a good end."""
     if forced and args.paths:
-        sys.stderr.write("Nothing was checked: all that was named is excluded.\n")
+        sys.stderr.write("Nothing was checked: every path that was named is excluded.\n")
         return Exit.CLEAN
     where = ", ".join(f"`{path}`" for path in args.paths) or "the working folder"
     raise MisuseError(
-        f"There is no Python file in {where}.\n"
+        f"No Python file was found in {where}.\n"
         "No file was checked, so this is not reported as clean.\n"
-        "Name a folder with `.py`, `.pyi` or `.ipynb` files; one that `.gitignore` or `exclude` hides can be named too."
+        "Name a folder with `.py`, `.pyi` or `.ipynb` files; files hidden by `.gitignore` or `exclude` can be "
+        "named too."
     )
 
 
@@ -187,8 +188,11 @@ COMMAND = Command(
     examples=(
         Example("troth check", "report the working folder; the whole project around it is read"),
         Example("troth check src/app.py", "report one file; the whole project is read to understand it"),
-        Example("troth check --since main", "only what a branch has brought, broken callers elsewhere included"),
-        Example("troth check --write-baseline", "take stock of an old project, so that only new findings are reported"),
+        Example("troth check --since main", "only what a branch introduced, including broken callers elsewhere"),
+        Example(
+            "troth check --write-baseline",
+            "record the findings of an existing project, so that only new ones are reported",
+        ),
         Example("troth check --watch", "check again at every change, in a terminal beside the editor"),
         Example("troth check -o sarif:troth.sarif -o github:-", "several formats in one run"),
         Example("troth check - --stdin-filename app.py < app.py", "what an editor does with an unsaved file"),

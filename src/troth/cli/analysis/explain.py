@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     """Tell about one rule, list all of them, or trace a log."""
     if args.log is not None:
         if args.rule is not None:
-            raise MisuseError("A rule and a log are two questions.\nNothing was done.\nAsk them one at a time.")
+            raise MisuseError("A rule and `--log` cannot be combined.\nNothing was done.\nUse one of them at a time.")
         return _trace(args.log, as_json=args.output_format == "json")
     from troth.analysis.old_codes import OldCode, current, hint
     from troth.analysis.report.rulebook import rule_pages
@@ -147,7 +147,7 @@ def _trace(name: str, *, as_json: bool) -> int:
     if not project.files:
         raise MisuseError(
             f"There is no Python file in `{root}`, so no call can be found.\n"
-            "The log was read and nothing else.\nRun this in the project that wrote the log."
+            "Only the log was read.\nRun this in the project that wrote the log."
         )
     result = analyse(project, python=prepared.python(), cache=prepared.cache())
     lines = Lines(root)
@@ -189,9 +189,12 @@ def _site(lost_call: "Located", shown: "Callable[[str], str]", text: "Callable[[
         where = f" in {site.symbol}" if site.symbol else ""
         yield f"  called   {shown(site.path)}:{site.line}{where} ({site.use})  {text(site)}"
     if len(lost_call.calls) > 20 and lost_call.born is None:
-        yield f"  … and {len(lost_call.calls) - 20:,} more places that call something of this name"
+        yield f"  … and {len(lost_call.calls) - 20:,} more places that call something with this name"
     if not (lost_call.born or lost_call.findings or lost_call.calls):
-        yield "  not found: nothing in this project calls something of that name; it may come from a package it uses"
+        yield (
+            "  not found: nothing in this project calls something with that name; it may come from a package that the "
+            "project uses"
+        )
     yield ""
 
 
@@ -216,7 +219,7 @@ COMMAND = Command(
     examples=(
         Example("troth explain", "list the rules"),
         Example("troth explain unused-allow", "explain one rule, by name or by code"),
-        Example("troth explain TR101 --output-format json", "the same for machines; without a rule, all of them"),
+        Example("troth explain TR101 --output-format json", "the same as JSON; without a rule, all rules"),
         Example("troth explain --log app.log", "find the lost calls that a log complains about"),
     ),
     add_arguments=add_arguments,

@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--recolor",
         action="store_true",
-        help="make plain functions async that lose a call, with their callers, and await it",
+        help="make sync functions that lose a call async, with their callers, and await the call",
     )
     add(
         "--run-with",
@@ -49,8 +49,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with --recolor: the function that runs the coroutine where code cannot be async",
     )
     add("-q", "--quiet", action="store_true", help="print only remaining findings and errors")
-    add("--exit-zero", action="store_true", help="exit with 0 even if findings are left or a diff is shown")
-    add("--allow-dirty", action="store_true", help="repair also files with edits that are not committed")
+    add("--exit-zero", action="store_true", help="exit with 0 even if findings remain or a diff is shown")
+    add("--allow-dirty", action="store_true", help="also repair files with uncommitted edits")
     add("--undo", action="store_true", help="undo the last change of fix, recolor or check, and stop")
     add_rule_options(parser.add_argument_group("what is repaired").add_argument)
     add_project_options(parser.add_argument_group("how the project is read").add_argument)
@@ -71,21 +71,21 @@ def run(args: argparse.Namespace) -> int:
     source = source_on_stdin("fix", args.paths, args.stdin_filename)
     if args.recolor and source is not None:
         raise MisuseError(
-            "`--recolor` changes the callers of a function too, and source on stdin has none.\nNothing was repaired.\n"
+            "`--recolor` also changes the callers of a function, and source on stdin has none.\nNothing was repaired.\n"
             "Leave `--recolor` out, or name files and folders."
         )
     if args.run_with and not args.recolor:
-        raise MisuseError("`--run-with` goes with `--recolor`.\nNothing was repaired.\nLeave one of them out.")
+        raise MisuseError("`--run-with` requires `--recolor`.\nNothing was repaired.\nLeave one of them out.")
     request = request_of(args, cwd, () if source is not None else tuple(args.paths))
     prepared = prepare(request._replace(stdin=source, stdin_name=args.stdin_filename or "stdin.py"))
     if not prepared.scope.told:
         raise MisuseError(
-            f"There is no Python file in {', '.join(f'`{path}`' for path in args.paths) or f'`{cwd}`'}.\n"
+            f"No Python file was found in {', '.join(f'`{path}`' for path in args.paths) or f'`{cwd}`'}.\n"
             "Nothing was repaired.\nName a folder with `.py`, `.pyi` or `.ipynb` files."
         )
     root = prepared.root.path
     if put_back := recover(root):
-        sys.stderr.write(f"An earlier change was cut short; put back as they were: {', '.join(put_back)}\n")
+        sys.stderr.write(f"An earlier change was interrupted; these files were restored: {', '.join(put_back)}\n")
     from troth.cli.crash import incomplete
     from troth.cli.terminal import Progress
 
@@ -172,7 +172,7 @@ def _undo(args: argparse.Namespace, cwd: Path) -> int:
 
     if "-" in args.paths or args.stdin_filename:
         raise MisuseError(
-            "`--undo` takes back what was written to files; of source on stdin nothing is written.\n"
+            "`--undo` undoes changes of files, and source on stdin is not a file.\n"
             "Nothing was done.\nName no path, or the folder of a project."
         )
     named = existing_paths(args.paths, cwd)
@@ -183,8 +183,8 @@ def _undo(args: argparse.Namespace, cwd: Path) -> int:
     if named and others:
         raise MisuseError(
             f"The last change also reached {', '.join(map(place, others))}.\n"
-            "Nothing was done, since a change is taken back whole.\n"
-            "Leave the paths out to take all of it back; `--undo --diff` shows it."
+            "Nothing was done, because a change is only undone as a whole.\n"
+            "Omit the paths to undo all of it; `--undo --diff` shows it."
         )
     if args.diff:
         _say_diff(back)
@@ -192,7 +192,7 @@ def _undo(args: argparse.Namespace, cwd: Path) -> int:
     paths = undo(root)
     if not args.quiet:
         files = plural(len(paths), "file")
-        say([*map(place, paths), f"Took back the last change, in {files}; once more brings it again"])
+        say([*map(place, paths), f"Undid the last change, in {files}; run it again to redo the change"])
     return Exit.CLEAN
 
 
@@ -216,8 +216,8 @@ def _refuse_dirty(root: Path, settled: "Settled", args: argparse.Namespace) -> N
     if dirty:
         names = ", ".join(dirty[:3]) + (f" and {len(dirty) - 3} more" if len(dirty) > 3 else "")
         raise MisuseError(
-            f"Files that would be repaired have edits that are not committed: {names}.\n"
-            "Nothing was repaired, because your edits and the repair could not be told apart afterwards.\n"
+            f"Files that would be repaired have uncommitted edits: {names}.\n"
+            "Nothing was repaired, because your edits and the repair could not be separated afterwards.\n"
             "Commit or stash them, or use `--allow-dirty`; `--diff` shows the repair without making it."
         )
 
@@ -225,7 +225,7 @@ def _refuse_dirty(root: Path, settled: "Settled", args: argparse.Namespace) -> N
 def _show(settled: "Settled", *, quiet: bool) -> int:
     _say_diff(settled.changes)
     if not settled.changes and not quiet:
-        sys.stderr.write("Nothing to repair: no finding has a fix that may be applied.\n")
+        sys.stderr.write("Nothing to repair: no finding has a fix that can be applied.\n")
     return Exit.FOUND if settled.changes else Exit.CLEAN
 
 
@@ -250,7 +250,7 @@ def _tell(settled: "Settled", prepared: "Prepared", *, levels: Collection[str], 
         for finding in settled.applied
     ]
     for finding, problem in settled.refused:
-        sys.stderr.write(f"{finding.code} at {finding.span.path}:{finding.span.line} was left alone: {problem}\n")
+        sys.stderr.write(f"{finding.code} at {finding.span.path}:{finding.span.line} was not changed: {problem}\n")
     from troth.analysis.check import check
 
     remaining = check(prepared)  # the files as they now are
@@ -298,7 +298,7 @@ def _aftermath(settled: "Settled", remaining: "CheckReport", place: Callable[[st
         f"  {place(mistake.path)}:{mistake.line}  {mistake.words()}"
         for mistake in mistaken(remaining.program, settled.applied)
     ]
-    return ["The repair brought to light, to be looked at by you:", *rows, ""] if rows else []
+    return ["The repair revealed these findings; review them:", *rows, ""] if rows else []
 
 
 def _proposed(remaining: "CheckReport", prepared: "Prepared", place: Callable[[str], str]) -> list[str]:
@@ -324,23 +324,26 @@ def _proposed(remaining: "CheckReport", prepared: "Prepared", place: Callable[[s
             open_questions.append(f"{where}: {way.obstacle}" + (f" (`{command} --plan` shows all)" if command else ""))
     lines = ["", "What a change of color would repair:", *changes] if changes else []
     lines += ["`troth fix --recolor` makes these changes"] if changes else []
-    return lines + (["", "What has to be decided first:", *open_questions] if open_questions else [])
+    return lines + (["", "Decide these first:", *open_questions] if open_questions else [])
 
 
 COMMAND = Command(
     summary="repair what check finds",
     description=(
-        "Applies the fixes of `troth check`: exact text edits, made until nothing is left to do and checked again\n"
+        "Applies the fixes of `troth check`: exact text edits, repeated until nothing is left to fix, and checked "
+        "again\n"
         "before a file is touched. All files are written, or none. By default only the sure fixes are applied."
     ),
     examples=(
-        Example("troth fix --diff", "see what would change; nothing does"),
+        Example("troth fix --diff", "show what would change, and change nothing"),
         Example("troth fix", "repair the project around the working folder, where the fix is sure"),
         Example("troth fix --all src/agents", "apply the likely fixes too, in one folder"),
         Example("troth fix --select TR101", "only un-awaited coroutines"),
-        Example("troth fix --recolor --diff", "make functions async that lose a call, with their callers; look first"),
-        Example("troth fix --undo", "take the last repair back"),
-        Example("troth fix - --stdin-filename app.py < app.py", "print the repaired source, as an editor wants it"),
+        Example(
+            "troth fix --recolor --diff", "make functions that lose a call async, with their callers; preview only"
+        ),
+        Example("troth fix --undo", "undo the last repair"),
+        Example("troth fix - --stdin-filename app.py < app.py", "print the repaired source, for an editor"),
     ),
     add_arguments=add_arguments,
     run=run,

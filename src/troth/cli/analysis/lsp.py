@@ -31,11 +31,9 @@ def run(args: argparse.Namespace) -> int:
             "Nothing was started.\nInstall it with `pip install 'troth[lsp]'`."
         ) from missing
     if args.stdio and args.tcp is not None:
-        raise MisuseError(
-            "`--stdio` and `--tcp` are two ways to one editor.\nNothing was started.\nChoose one of them."
-        )
+        raise MisuseError("`--stdio` and `--tcp` cannot be combined.\nNothing was started.\nChoose one of them.")
     if args.tcp is not None and not 0 < args.tcp < 65536:
-        raise MisuseError(f"{args.tcp} is not a port.\nNothing was started.\nA port lies between 1 and 65535.")
+        raise MisuseError(f"{args.tcp} is not a port.\nNothing was started.\nGive a number from 1 to 65535.")
     _log_to(args.log)
     from troth.lsp.serve import serve
 

@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help=f"{', '.join(all_operators())}, or all; may be repeated (default: drop-await)",
     )
-    add("--n", type=int, default=120, help="how many mutants at most (default: 120)")
+    add("--n", type=int, default=120, help="maximum number of mutants (default: 120)")
     add(
         "--seed",
         type=int,
@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--root",
         type=Path,
         metavar="DIR",
-        help="the project to copy (default: upwards to a pyproject.toml, setup.py or .git)",
+        help="the project to copy (default: the nearest parent folder with a pyproject.toml, setup.py or .git)",
     )
     add("--include-tests", action="store_true", help="plant in test files too")
     add = parser.add_argument_group("detect with (choose one)").add_mutually_exclusive_group().add_argument
@@ -69,8 +69,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="CMD",
         help="a command that prints `path:line: …` or JSON; {root} is the copy, {files} its files",
     )
-    add("--tool", choices=tuple(PRESETS), help="a known checker with the strongest settings measured")
-    add("--tests", metavar="CMD", help="a test command that passes; {tests} is put in where coverage data names tests")
+    add("--tool", choices=tuple(PRESETS), help="a known checker, with the settings that detect most")
+    add(
+        "--tests",
+        metavar="CMD",
+        help="a test command that passes; {tests} is replaced by the tests that coverage data names",
+    )
     add("--list", action="store_true", help="only show what would be planted")
     add = parser.add_argument_group("how").add_argument
     add(
@@ -201,7 +205,10 @@ def _coverage(args: argparse.Namespace, plan: MutationPlan) -> Coverage | None:
         return None
     newest = max(((root / path).stat().st_mtime for path in plan.layout.chosen), default=0.0)
     if data_file.stat().st_mtime <= newest:
-        _notice("The .coverage file is older than the code, so it is not used; `--coverage .coverage` insists on it.")
+        _notice(
+            "The .coverage file is older than the code, so it is not used; pass `--coverage .coverage` to use it "
+            "anyway."
+        )
         return None
     _notice("Using the project's .coverage file to find which tests reach which mutants.")
     return read_coverage(data_file, root)
@@ -242,7 +249,7 @@ def _verdict(args: argparse.Namespace, results: dict[str, Result]) -> int:
         return Exit.CLEAN
     whole = tally(results.values())
     if whole.n == 0:
-        _notice("Nothing was measured, so nothing is above --fail-under.")
+        _notice("Nothing was measured, so --fail-under is not reached.")
         return Exit.FOUND
     if whole.percent < args.fail_under:
         _notice(f"Caught {whole.percent:.1f} %, which is under {args.fail_under:g} %.")
@@ -263,7 +270,7 @@ def _refuse(args: argparse.Namespace) -> None:
         raise MisuseError(f"There is no directory for {str(args.json)!r}.\nNothing was done.\nMake it first.")
     for option, needed in (("pattern", "--checker"), ("kind", "--checker"), ("coverage", "--tests")):
         if getattr(args, option) and not getattr(args, needed[2:]):
-            raise MisuseError(f"`--{option}` means something only with `{needed}`.\nNothing was done.\nLeave it out.")
+            raise MisuseError(f"`--{option}` has an effect only with `{needed}`.\nNothing was done.\nOmit it.")
     for name, least in (("n", 1), ("batch_size", 1), ("jobs", 1), ("limit", 0.1)):
         value = getattr(args, name)
         if value is not None and value < least:
@@ -274,10 +281,11 @@ def _refuse(args: argparse.Namespace) -> None:
 
 
 COMMAND = Command(
-    summary="plant sync/async mismatches in a copy and see who notices",
+    summary="plant sync/async mismatches in a copy, and measure what detects them",
     description=(
-        "Plants sync/async mismatches in a copy of a project, and scores a checker or the project's own tests on\n"
-        "them. The project itself is never touched. Survivors are listed with what would have caught them."
+        "Plants sync/async mismatches in a copy of a project, and measures how many of them a checker or the\n"
+        "project's own tests detect. The project itself is never touched. Mutants that survive are listed with "
+        "what would have detected them."
     ),
     examples=(
         Example("troth mutate src --list --n 5", "show five places where an await could be dropped"),

@@ -46,7 +46,7 @@ def add_rule_options(add: Callable[..., argparse.Action]) -> None:
     add(
         "--no-foreign-comments",
         action="store_true",
-        help="do not obey comments for other linters, such as `# noqa: RUF006` or `# type: ignore[unused-coroutine]`",
+        help="ignore comments for other linters, such as `# noqa: RUF006` or `# type: ignore[unused-coroutine]`",
     )
 
 
@@ -62,14 +62,14 @@ def add_project_options(add: Callable[..., argparse.Action]) -> None:
         "--extend-exclude",
         action="append",
         metavar="PATTERNS",
-        help="do not read these files either; added to `exclude`",
+        help="more files not to read; added to `exclude`",
     )
-    add("--force-exclude", action="store_true", help="leave out excluded files even if they are named")
+    add("--force-exclude", action="store_true", help="skip excluded files even if they are named")
     add(
         "--config",
         action="append",
         metavar="CONFIG",
-        help="a settings file to use instead of the project's, or a setting in TOML that wins over them; repeatable",
+        help="a settings file to use instead of the project's, or a setting in TOML that overrides both; repeatable",
     )
     add(
         "--isolated",

@@ -33,7 +33,7 @@ def parse_outputs(specs: Sequence[str], output_format: str | None, cwd: Path) ->
     to_stdout = [output.format for output in outputs if output.file is None]
     if len(to_stdout) > 1:
         raise MisuseError(
-            f"Both {to_stdout[0]} and {to_stdout[1]} are sent to stdout, where they would be mixed up.\n"
+            f"Both {to_stdout[0]} and {to_stdout[1]} are sent to stdout, where they would be mixed.\n"
             "Nothing was checked.\nSend one of them to a file: `-o sarif:troth.sarif -o github:-`."
         )
     return outputs if to_stdout else [*outputs, OutputFile("text", None)]
@@ -60,7 +60,7 @@ def write(
             beside.unlink(missing_ok=True)
             raise RunError(
                 f"The report could not be written to `{output.file}`: {problem.strerror or problem}.\n"
-                "The check itself was done; no other file was changed.\n"
+                "The check is complete; no other file was changed.\n"
                 "Name a file in a folder that can be written: `-o sarif:FILE`."
             ) from problem
 
@@ -128,7 +128,7 @@ def _parse(spec: str, cwd: Path) -> OutputFile:
         return OutputFile(name, None)
     file = cwd / place
     if not file.parent.is_dir() or file.is_dir():
-        raise _refused(f"`-o {spec}`: `{place}` is not a place where a file can be written.")
+        raise _refused(f"`-o {spec}`: `{place}` is not a path where a file can be written.")
     return OutputFile(name, file)
 
 

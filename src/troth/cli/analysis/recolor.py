@@ -44,12 +44,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--check",
         action="store_true",
-        help="with --to both: change nothing; exit with 1 if a twin is not as its source",
+        help="with --to both: change nothing; exit with 1 if a twin differs from its source",
     )
     add("--plan", action="store_true", help="show what would change, and change nothing")
     add("--diff", action="store_true", help="show the change as a diff, and change nothing")
     add("--methods", action="append", metavar="NAMES", help="only these methods of a class")
-    add("--needless", action="store_true", help="TARGETs are folders: make functions sync that are async without need")
+    add("--needless", action="store_true", help="TARGETs are folders: make needlessly async functions sync")
     add(
         "--cascade",
         nargs="?",
@@ -63,36 +63,42 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--boundary",
         action="append",
         metavar="WHERE",
-        help="with --to async: plain functions or modules that run the coroutine; auto: all that have to stay plain",
+        help="with --to async: sync functions or modules that run the coroutine; auto: all that have to stay sync",
     )
     add(
         "--run-with",
         choices=("asyncio.run", "trio.run", "anyio.run", "bridge.run"),
-        help="the function that runs the coroutine there (default: that of the library that the project waits with)",
+        help="the function that runs the coroutine there (default: the one of the async library that the project uses)",
     )
     add("--properties", action="store_true", help="with --to async: a property becomes a method, `await x.size()`")
     add(
         "--decide",
         metavar="FILE",
         type=Path,
-        help="answers to what a plan asks, one `PLACE: recolor|leave|boundary` a line",
+        help="answers to the questions of a plan, one `PLACE: recolor|leave|boundary` per line",
     )
     add(
         "--leave-unknown",
         action="store_true",
-        help="change everything else, although some calls of the same name could not be resolved",
+        help="change everything else even if some calls of the same name could not be resolved",
     )
     add(
         "--mark",
         action="store_true",
         help="where it is unclear whether something has to change, write a comment and change everything else",
     )
-    add("--in", dest="scope", action="append", metavar="PATH", help="change only what lies here (default: the project)")
-    add("--verify", metavar="CMD", help="run this afterwards; unless it succeeds, everything is put back")
+    add(
+        "--in",
+        dest="scope",
+        action="append",
+        metavar="PATH",
+        help="change only files below this folder (default: the project)",
+    )
+    add("--verify", metavar="CMD", help="run this afterwards; if it fails, everything is restored")
     add("--coverage", metavar="FILE", type=Path, help="a coverage file: name the calls that no test runs")
     add("--output-format", choices=("text", "json"), default="text", help="how the plan is shown")
     add("--all", action="store_true", help="show every entry of the plan")
-    add("--allow-dirty", action="store_true", help="change also files with edits that are not committed")
+    add("--allow-dirty", action="store_true", help="also change files with uncommitted edits")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -107,9 +113,9 @@ def run(args: argparse.Namespace) -> int:
     prepared = prepare(CheckRequest(cwd=cwd, cache=not switch("TROTH_NO_CACHE")))
     root = prepared.root.path
     if put_back := recover(root):
-        sys.stderr.write(f"An earlier change was cut short; put back as they were: {', '.join(put_back)}\n")
+        sys.stderr.write(f"An earlier change was interrupted; these files were restored: {', '.join(put_back)}\n")
     if args.check and args.to != "both":
-        raise MisuseError("`--check` goes with `--to both`.\nNothing was changed.\nLeave it out, or use `--plan`.")
+        raise MisuseError("`--check` requires `--to both`.\nNothing was changed.\nOmit it, or use `--plan`.")
     if args.to == "both":
         from troth.cli.analysis.recolor_both import run_both
 
@@ -140,13 +146,13 @@ def run(args: argparse.Namespace) -> int:
     if plan.crashes:
         _show(args, text_lines(plan, everything=args.all), lambda: as_json(plan))
         if not args.plan:
-            sys.stderr.write("Nothing was changed, because it is not known whether this is all.\n")
+            sys.stderr.write("Nothing was changed, because these may not be all the places.\n")
         return incomplete(plan.crashes, prepared)
     try:
         return _carry_out(args, plan, prepared, wish.decisions)
     finally:
         if idle := wish.decisions.idle:
-            sys.stderr.write(f"Decided, but not asked: {', '.join(idle)}\n")
+            sys.stderr.write(f"Decisions for places that are not in the plan: {', '.join(idle)}\n")
 
 
 def _boundary(args: argparse.Namespace) -> Sequence[str]:
@@ -175,7 +181,7 @@ def _carry_out(args: argparse.Namespace, plan: "Plan", prepared: "Prepared", dec
     if not plan.is_clear or (unknown and not args.leave_unknown):
         _show(args, text_lines(plan, everything=args.all), lambda: as_json(plan))
         if not args.plan:
-            sys.stderr.write("Nothing was changed: what is named above has to be decided first.\n")
+            sys.stderr.write("Nothing was changed: decide the places listed above first.\n")
         return Exit.FOUND
     root = prepared.root.path
     changes = rewritten(root, plan.edits)
@@ -205,8 +211,8 @@ def _carry_out(args: argparse.Namespace, plan: "Plan", prepared: "Prepared", dec
             for row, finding in zip(_rows(fresh), fresh, strict=True)
         )
         raise MisuseError(
-            f"After the change `troth check` would find what it does not find today:\n{shown}\n"
-            "Nothing was changed.\nRepair these places first, or recolor what they call too (`--cascade`)."
+            f"After the change, `troth check` would report new findings:\n{shown}\n"
+            "Nothing was changed.\nRepair these places first, or also recolor what they call (`--cascade`)."
         )
     if args.plan:
         lines = [*text_lines(plan, everything=args.all), *_accepted(accepted), *_blocking(blocking)]
@@ -238,7 +244,7 @@ def _decisions(path: Path | None) -> "Decisions":
     except (OSError, UnicodeDecodeError) as error:
         raise MisuseError(
             f"The decisions cannot be read: {path}: {error}.\nNothing was changed.\n"
-            "Name a text file with one `PLACE: ANSWER` to a line."
+            "Name a text file with one `PLACE: ANSWER` per line."
         ) from error
     return read_decisions(text, str(path))
 
@@ -323,8 +329,8 @@ def refuse_dirty(root: Path, paths: Sequence[str], *, allow: bool) -> None:
     if dirty:
         names = ", ".join(dirty[:3]) + (f" and {len(dirty) - 3} more" if len(dirty) > 3 else "")
         raise MisuseError(
-            f"Files that would be changed have edits that are not committed: {names}.\n"
-            "Nothing was changed, because your changes and this one could not be told apart.\n"
+            f"Files that would be changed have uncommitted edits: {names}.\n"
+            "Nothing was changed, because your edits and this change could not be separated afterwards.\n"
             "Commit or stash them, or use `--allow-dirty`; `--diff` shows the change without making it."
         )
 
@@ -346,20 +352,20 @@ COMMAND = Command(
     summary="change the color of a function or a class, with every call",
     description=(
         "Makes a function, a method or a class's whole surface sync or async, and changes every call with it: code,\n"
-        "tests, examples, docstrings, Markdown and notebooks. All files are written, or none; what cannot be decided\n"
-        "by rule is named, and then nothing is written."
+        "tests, examples, docstrings, Markdown and notebooks. All files are written, or none; where a decision is\n"
+        "needed, it is listed and nothing is written."
     ),
     examples=(
-        Example("troth recolor shop.orders:OrderStore", "the colors of a class, and what each direction would cost"),
+        Example("troth recolor shop.orders:OrderStore", "the colors of a class, and what each change would need"),
         Example("troth recolor shop.orders:OrderStore --to sync --plan", "what would change"),
         Example("troth recolor shop.orders:OrderStore --to sync", "do it"),
-        Example("troth recolor --needless src --plan", "what is async in a folder without need"),
-        Example("troth recolor shop.api:AsyncClient --to both --check", "whether the plain twin is as its source"),
+        Example("troth recolor --needless src --plan", "what is needlessly async in a folder"),
+        Example("troth recolor shop.api:AsyncClient --to both --check", "whether the sync twin matches its source"),
         Example(
             "troth recolor shop.orders:OrderStore --to sync --cascade all --verify 'pytest -q'",
             "and convert the callers too",
         ),
-        Example("troth recolor shop.db:Db.fetch --to async --cascade", "the other way, as far as it goes"),
+        Example("troth recolor shop.db:Db.fetch --to async --cascade", "sync to async, as far as possible"),
         Example(
             "troth recolor shop.db:Db.fetch --to async --cascade callers --boundary shop.cli:main", "up to a boundary"
         ),

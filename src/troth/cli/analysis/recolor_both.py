@@ -30,19 +30,19 @@ def run_both(args: argparse.Namespace, prepared: "Prepared", targets: Sequence[s
     problems = [problem for twin in twins for problem in twin.problems]
     if problems:
         say(f"{one.path}:{one.line}  `{one.text}`: {one.why}" for one in problems)
-        sys.stderr.write("Nothing was changed: plain code cannot do what is named above.\n")
+        sys.stderr.write("Nothing was changed: sync code cannot do what is listed above.\n")
         return Exit.FOUND
     changes = rewritten(root, [edit for twin in twins for edit in twin.edits])
     named = ", ".join(f"{twin.name} of {twin.source}" for twin in twins)
     if args.check or args.diff:
         say(line.removesuffix(b"\n") for change in changes for line in diff(change))
         if args.check and changes:
-            sys.stderr.write(f"Not as its source: {named}. Run the command without `--check`.\n")
+            sys.stderr.write(f"Differs from its source: {named}. Run the command without `--check`.\n")
         return Exit.FOUND if args.check and changes else Exit.CLEAN
     if fresh := new_findings(changes, lambda overlay: _look(prepared, overlay)):
         shown = "\n".join(f"  {one.span.path}:{one.span.line}  {one.code} {one.message}" for one in fresh)
         raise MisuseError(
-            f"With the twin `troth check` would find what it does not find today:\n{shown}\n"
+            f"With the twin, `troth check` would report new findings:\n{shown}\n"
             "Nothing was changed.\nRepair these places in the async class first."
         )
     if not args.plan and changes:
@@ -50,7 +50,7 @@ def run_both(args: argparse.Namespace, prepared: "Prepared", targets: Sequence[s
         carried_out(root, changes, args.verify, prepared.request.cwd)
     say(
         [
-            f"{'Would write' if args.plan else 'Wrote'} {named}" if changes else f"As its source: {named}",
+            f"{'Would write' if args.plan else 'Wrote'} {named}" if changes else f"Matches its source: {named}",
             *_rows(changes),
         ]
     )
@@ -76,8 +76,9 @@ def _twins(prepared: "Prepared", targets: Sequence[str]) -> "list[Twin]":
             continue
         if target.cls is None or not any(one.is_async for one in target.functions):
             raise MisuseError(
-                f"{text} is no async class, and no async function `aload` beside a sync `load`.\nNothing was changed.\n"
-                "`--to both` writes the sync side of these. Name one, or make the class async first (`--to async`)."
+                f"{text} is neither an async class nor an async function `aload` with a sync `load` beside it.\n"
+                "Nothing was changed.\n"
+                "`--to both` writes the sync half of these. Name one, or make the class async first (`--to async`)."
             )
         twins.append(twin_of(workspace, target.cls))
     return twins

@@ -22,21 +22,21 @@ def source_on_stdin(command: str, paths: Sequence[str], filename: str | None) ->
     if not sources:
         if filename is not None:
             raise MisuseError(
-                "`--stdin-filename` says what the source on stdin is, but stdin is not asked for.\n"
+                "`--stdin-filename` names the source on stdin, but stdin is not checked.\n"
                 f"Nothing was {verb}.\nWrite `troth {command} - --stdin-filename {filename}`."
             )
         return None
     if len(paths) > 1:
         raise MisuseError(
-            f"`{sources[0]}` stands for the source of one file, and other paths are named beside it.\n"
-            f"Nothing was {verb}.\nName them in a run of their own."
+            f"`{sources[0]}` is the source of one file, and cannot be combined with other paths.\n"
+            f"Nothing was {verb}.\nCheck the other paths in a separate run."
         )
     if sources[0] not in _STDIN:
         return Path(sources[0]).read_bytes()
     if sys.stdin is None or sys.stdin.isatty():
         raise MisuseError(
             f"`{sources[0]}` reads source from stdin, and stdin is a terminal.\n"
-            f"Nothing was {verb}.\nSend a file to it: `troth {command} - --stdin-filename app.py < app.py`."
+            f"Nothing was {verb}.\nRedirect a file to it: `troth {command} - --stdin-filename app.py < app.py`."
         )
     return sys.stdin.buffer.read()
 

@@ -32,7 +32,7 @@ def refuse_what_has_no_next_time(args: "argparse.Namespace") -> None:
     for option, is_used in odd:
         if is_used:
             raise MisuseError(
-                f"`--watch` checks again and again, and `{option}` is made for one run.\n"
+                f"`--watch` checks repeatedly, and `{option}` is for a single run.\n"
                 f"Nothing was checked.\nLeave one of them out."
             )
 
@@ -67,7 +67,7 @@ def _show(
         return say([_head(answer), "", answer.problem])
     say([_head(answer), ""])
     write(outputs, answer.report, statistics=statistics, quiet=quiet)
-    return say(["", "Watching for changes; Ctrl-C ends" if answer.settled else "Looking at what depends on it"])
+    return say(["", "Watching for changes; Ctrl-C ends" if answer.settled else "Checking what depends on it"])
 
 
 def _head(answer: "WatchAnswer") -> str:

@@ -102,7 +102,7 @@ def _verify(store: "Store", args: argparse.Namespace) -> int:
 
 def _declare_export(parser: argparse.ArgumentParser) -> None:
     _declare_entries(parser)
-    parser.add_argument("--jsonl", action="store_true", help="one entry a line, instead of one list")
+    parser.add_argument("--jsonl", action="store_true", help="one entry per line, instead of one list")
 
 
 def _export(store: "Store", args: argparse.Namespace) -> int:
@@ -117,7 +117,7 @@ def _export(store: "Store", args: argparse.Namespace) -> int:
 
 _VERBS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], Verb]] = {
     "show": ("show what was done, in order", _declare_entries, _show),
-    "verify": ("verify that nothing was changed and nothing is missing", _declare_verify, _verify),
+    "verify": ("verify that no entry was changed or is missing", _declare_verify, _verify),
     "export": ("print every entry as JSON, with its digest and MAC", _declare_export, _export),
 }
 
@@ -126,7 +126,7 @@ COMMAND = Command(
     description="Show, verify and export the audit trail of sessions. `verify` exits with 1 unless the trail is valid.",
     examples=[
         Example("troth audit verify", "whether anything was changed or is missing"),
-        Example("troth audit export --jsonl", "every entry, one a line"),
+        Example("troth audit export --jsonl", "every entry, one per line"),
     ],
     add_arguments=add_arguments,
     run=run,

@@ -73,7 +73,7 @@ def _find(word: str) -> Any:
 
     module, colon, name = word.rpartition(":")
     if not colon or not module or not name:
-        raise MisuseError(f"`{word}` names no agent. Nothing was begun.\nWrite `module:name` or `file.py:name`.")
+        raise MisuseError(f"`{word}` names no agent. Nothing was started.\nWrite `module:name` or `file.py:name`.")
     folder, stem = (Path(module).parent, Path(module).stem) if module.endswith(".py") else (Path.cwd(), module)
     try:
         return find_value(stem, name, folder)
@@ -86,7 +86,7 @@ def _agent(source: Any, word: str, runtime: "Runtime") -> Any:
     if not isinstance(source, type) and (hasattr(source, "step") or hasattr(source, "astep")):
         return source
     if not callable(source):
-        raise MisuseError(f"`{word}` is a {type(source).__name__}, and no agent: it has neither `step` nor `astep`.")
+        raise MisuseError(f"`{word}` is a {type(source).__name__}, not an agent: it has neither `step` nor `astep`.")
     try:
         wants_runtime = bool(inspect.signature(source).parameters)
     except (TypeError, ValueError):
@@ -107,13 +107,13 @@ class _Screen:
         if self._is_json:
             say_json({"conversation": conversation_id}, indent=None)
         elif self._is_terminal:
-            say([f"conversation {conversation_id} (Ctrl-C interrupts the agent, Ctrl-D ends the talk)"])
+            say([f"conversation {conversation_id} (Ctrl-C interrupts the agent, Ctrl-D quits)"])
 
     def closed(self, agent: str, conversation_id: str, jobs: int) -> None:
         if self._is_json or not self._is_terminal:
             return
         going_on = f"{jobs} {'job goes' if jobs == 1 else 'jobs go'} on. " if jobs else ""
-        say(["", f"{going_on}`troth chat {agent} --conversation {conversation_id}` continues the talk."])
+        say(["", f"{going_on}`troth chat {agent} --conversation {conversation_id}` continues the conversation."])
 
     def ask(self) -> None:
         with self._lock:
@@ -187,7 +187,7 @@ class _Talk:
                 if inbound is _END:
                     return
                 if inbound is _CTRL_C:
-                    self._screen.show("problem", "Nothing is running here. Ctrl-D ends the talk.")
+                    self._screen.show("problem", "Nothing is running here. Ctrl-D quits.")
                 else:
                     self._turn(inbound)
         finally:
@@ -202,7 +202,7 @@ class _Talk:
                 with _interruptible():
                     self._conversation.run()
         except KeyboardInterrupt:
-            self._screen.show("problem", "Interrupted. Jobs keep running; Ctrl-D ends the talk.")
+            self._screen.show("problem", "Interrupted. Jobs keep running; Ctrl-D quits.")
         except TrothError as problem:
             self._screen.show("problem", str(problem))
         except BaseException as error:  # noqa: BLE001  the agent's own, which was recorded: `sys.exit()` ends no talk
@@ -244,8 +244,8 @@ def _channel(conversation: "Conversation", talk: _Talk) -> "Channel":
 COMMAND = Command(
     summary="talk with an agent; background work reports back",
     description=(
-        "Talks with an agent in the terminal, durably. What it has started in the background arrives in the talk, also "
-        "what ended while the talk was closed. Ctrl-C interrupts the agent, not its jobs; Ctrl-D ends the talk."
+        "Talks with an agent in the terminal, durably. Results of background work arrive in the conversation, even "
+        "if the work ended while it was closed. Ctrl-C interrupts the agent, not its jobs; Ctrl-D quits."
     ),
     examples=(
         Example("troth chat agents:helper", "talk with the agent `helper` of the module `agents`"),

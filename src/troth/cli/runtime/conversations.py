@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _declare_list(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--state", metavar="STATE", help="only those in this state, as in `failed` or `running`")
-    add_page(parser, "conversations, the most recently active first")
+    add_page(parser, "conversations, most recently active first")
 
 
 def _list(runtime: "Runtime", args: argparse.Namespace) -> int:
@@ -117,7 +117,8 @@ def _find(runtime: "Runtime", word: str) -> "Transcript":
     begins = ids if word == "last" else [talk_id for talk_id in ids if talk_id.startswith(word)]
     if len(begins) > 1:
         raise MisuseError(
-            f"{word!r} is the beginning of {len(begins)} conversations: {', '.join(begins[:5])} … Write more of it."
+            f"{word!r} matches the beginning of {len(begins)} conversations: {', '.join(begins[:5])} … Give more "
+            "characters."
         )
     talk = read_transcript(store, begins[0]) if begins else None
     if talk is None:
@@ -146,21 +147,21 @@ def _as_json(talk: "Transcript", *, whole: bool) -> dict[str, Any]:
 
 
 _VERBS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], Verb]] = {
-    "list": ("list conversations, those that were last active first", _declare_list, _list),
+    "list": ("list conversations, most recently active first", _declare_list, _list),
     "show": ("show what was said and done in one conversation", _declare_show, _show),
 }
 
 COMMAND = Command(
     summary="show what agents received, said and did",
     description=(
-        "Looks at the conversations that a store keeps: those that agents had on their own, and those of agent steps\n"
-        "of workflows, whose ids begin with `agent:` and the id of the run."
+        "Shows the conversations in a store: those that agents had on their own, and those of agent steps of\n"
+        "workflows, whose ids begin with `agent:` and the id of the run."
     ),
     examples=(
-        Example("troth conversations list", "those that were last active, with their states in words"),
+        Example("troth conversations list", "the most recently active ones, with their states"),
         Example("troth conversations show last", "what was said, which tools were called, and what they answered"),
-        Example("troth conversations show last --json", "the same for a machine"),
-        Example("troth conversations show last --html talk.html", "the same as a page that needs nothing else"),
+        Example("troth conversations show last --json", "the same as JSON"),
+        Example("troth conversations show last --html talk.html", "the same as a self-contained page"),
     ),
     add_arguments=add_arguments,
     run=run,

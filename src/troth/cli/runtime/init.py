@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "folder", nargs="?", default=".", metavar="FOLDER", help="the folder to write to (default: the current one)"
     )
-    parser.add_argument("--json", action="store_true", help="print JSON, for machines")
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -105,7 +105,7 @@ def run(args: argparse.Namespace) -> int:
 
 COMMAND = Command(
     summary="write a first workflow that runs",
-    description="Writes a workflow, the functions it calls, and the schema that editors check it with.",
+    description="Writes a workflow, the functions it calls, and the schema for editors.",
     examples=(
         Example("troth init", "here"),
         Example("troth init flows", "into the folder flows"),

@@ -46,7 +46,7 @@ def _declare_job(parser: argparse.ArgumentParser) -> None:
 
 def _declare_read(parser: argparse.ArgumentParser) -> None:
     _declare_job(parser)
-    parser.add_argument("--after", type=int, default=0, metavar="N", help="leave out the first N bytes")
+    parser.add_argument("--after", type=int, default=0, metavar="N", help="skip the first N bytes")
     parser.add_argument("--limit", type=int, metavar="N", help="print at most N bytes (default: all)")
 
 
@@ -122,17 +122,17 @@ def _line(record: "JobRecord") -> str:
 
 _VERBS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], Verb]] = {
     "list": ("list jobs, the newest first", _declare_list, _list),
-    "show": ("show one job: where it stands, and how it ended", _declare_job, _show),
-    "read": ("print what a job has printed; that consumes nothing", _declare_read, _read),
-    "stop": ("stop a job and everything that it has started", _declare_job, _stop),
+    "show": ("show one job: its state, and how it ended", _declare_job, _show),
+    "read": ("print the output of a job; this does not consume it", _declare_read, _read),
+    "stop": ("stop a job and all processes it started", _declare_job, _stop),
 }
 
 COMMAND = Command(
-    summary="look at commands in the background",
-    description="Looks at the jobs that a store keeps: commands in the background, their output and how they ended.",
+    summary="inspect commands in the background",
+    description="Shows the jobs in a store: commands in the background, their output and how they ended.",
     examples=(
-        Example("troth jobs list", "the newest jobs, with where they stand"),
-        Example("troth jobs read j-5f2c --after 1000", "what it has printed, without the first 1000 bytes"),
+        Example("troth jobs list", "the newest jobs, with their states"),
+        Example("troth jobs read j-5f2c --after 1000", "its output, without the first 1000 bytes"),
     ),
     add_arguments=add_arguments,
     run=run,

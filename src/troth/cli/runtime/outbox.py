@@ -40,11 +40,11 @@ def run(args: argparse.Namespace) -> int:
 def _declare_list(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--state", metavar="STATE", help=f"only deliveries in this state: {', '.join(_STATES)}")
     parser.add_argument("--session", metavar="ID", help="only deliveries of this session")
-    add_page(parser, "deliveries, those of the newest promises first", limit=100)
+    add_page(parser, "deliveries, newest promises first", limit=100)
 
 
 def _declare_delivery(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("delivery", metavar="ID", help="the delivery, or the promise whose end it tells")
+    parser.add_argument("delivery", metavar="ID", help="the delivery, or the promise it reports")
 
 
 def _declare_show(parser: argparse.ArgumentParser) -> None:
@@ -151,7 +151,7 @@ def _replay(runtime: "Runtime", args: argparse.Namespace) -> int:
 def _ack(runtime: "Runtime", args: argparse.Namespace) -> int:
     record = _find(runtime, args.delivery)
     is_new = runtime.outbox.ack(record.id, by="troth outbox ack")
-    return _confirm(runtime, record.id, args, "is delivered" if is_new else "was over before")
+    return _confirm(runtime, record.id, args, "is delivered" if is_new else "was already over")
 
 
 def _confirm(runtime: "Runtime", delivery: str, args: argparse.Namespace, says: str) -> int:
@@ -183,18 +183,18 @@ def _line(record: "DeliveryRecord | DeliveryItem") -> str:
 
 _VERBS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], Verb]] = {
     "list": ("list what is still to be delivered, and what was given up", _declare_list, _list),
-    "show": ("show one delivery, with what it tells", _declare_show, _show),
-    "replay": ("make a dead or delivered delivery pending again", _declare_replay, _replay),
-    "ack": ("say that a delivery reached its receiver", _declare_delivery, _ack),
+    "show": ("show one delivery and its content", _declare_show, _show),
+    "replay": ("send a dead or delivered delivery again", _declare_replay, _replay),
+    "ack": ("record that a delivery reached its receiver", _declare_delivery, _ack),
 }
 
 COMMAND = Command(
     summary="show the deliveries of background results",
-    description="Looks at the deliveries that a store keeps: what is pending for whom, and what became of it.",
+    description="Shows the deliveries in a store: what is pending, for whom, and how each ended.",
     examples=(
         Example("troth outbox list", "what is still to be delivered, and what was given up, with counts"),
-        Example("troth outbox list --state dead --json", "what was given up, for a machine"),
-        Example("troth outbox show ID --html delivery.html", "one delivery as a page that needs nothing else"),
+        Example("troth outbox list --state dead --json", "what was given up, as JSON"),
+        Example("troth outbox show ID --html delivery.html", "one delivery as a self-contained page"),
     ),
     add_arguments=add_arguments,
     run=run,

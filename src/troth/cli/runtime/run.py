@@ -60,9 +60,9 @@ def going_on(args: argparse.Namespace, run_id: str) -> Iterator[None]:
     except KeyboardInterrupt:
         where = quote(run_id) + options_of(args)
         sys.stderr.write(
-            f"\nRun {run_id}: interrupted. What is done is recorded.\n"
+            f"\nRun {run_id}: interrupted. Completed steps are recorded.\n"
             f"  troth runs resume {where}\n      resume where it was interrupted\n"
-            f"  troth runs cancel {where}\n      end it and undo what it did\n"
+            f"  troth runs cancel {where}\n      cancel it and undo what it did\n"
         )
         raise
 
@@ -147,8 +147,8 @@ def _typed(text: str, contract: "Contract | None") -> object:
 COMMAND = Command(
     summary="run a workflow durably",
     description=(
-        "Runs a workflow. Every step is written down, so a run that fails or is killed continues from there.\n"
-        "A run that comes to a question for a person says so and ends; `troth runs approve` resumes it."
+        "Runs a workflow. Every step is recorded, so a run that fails or is killed continues from there.\n"
+        "A run that has a question for a person prints it and exits; `troth runs approve` resumes the run."
     ),
     examples=(
         Example("troth run examples/workflow/order.yaml -i order=A7", "run it with one input"),

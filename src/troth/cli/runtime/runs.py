@@ -48,10 +48,12 @@ def _declare_list(parser: argparse.ArgumentParser) -> None:
     add_page(parser, "runs, the newest first")
     parser.add_argument("--state", metavar="STATE", help="only runs in this state, as in `failed` or `rolled back`")
     parser.add_argument("--workflow", metavar="NAME", help="only runs of this workflow")
-    parser.add_argument("--session", metavar="ID", help="only runs that were begun in this governed session")
-    parser.add_argument("--since", metavar="WHEN", help="only runs begun since then: a date, a time, or `2h` ago")
-    parser.add_argument("--until", metavar="WHEN", help="only runs begun before then")
-    parser.add_argument("--text", metavar="TEXT", help="only runs with this in their id, name or error")
+    parser.add_argument("--session", metavar="ID", help="only runs that were started in this governed session")
+    parser.add_argument(
+        "--since", metavar="WHEN", help="only runs started since: a date, a time, or an age such as `2h`"
+    )
+    parser.add_argument("--until", metavar="WHEN", help="only runs started before")
+    parser.add_argument("--text", metavar="TEXT", help="only runs with this text in their id, name or error")
 
 
 def _list(runtime: "Runtime", args: argparse.Namespace) -> int:
@@ -90,7 +92,7 @@ def _declare_show(parser: argparse.ArgumentParser) -> None:
     form = parser.add_mutually_exclusive_group()
     add_html(form)
     form.add_argument("--mermaid", action="store_true", help="print the graph as a Mermaid flowchart")
-    form.add_argument("--follow", action="store_true", help="print what happens in it as it happens, until it is over")
+    form.add_argument("--follow", action="store_true", help="print events as they happen, until the run is over")
 
 
 def _show(runtime: "Runtime", args: argparse.Namespace) -> int:
@@ -128,9 +130,11 @@ def _declare_resume(parser: argparse.ArgumentParser) -> None:
     add_run(parser)
     changed = parser.add_mutually_exclusive_group()
     changed.add_argument(
-        "--accept-changes", action="store_true", help="continue although the workflow or its code has changed"
+        "--accept-changes", action="store_true", help="continue even though the workflow or its code has changed"
     )
-    changed.add_argument("--as-recorded", action="store_true", help="continue with the workflow as it was")
+    changed.add_argument(
+        "--as-recorded", action="store_true", help="continue with the recorded version of the workflow"
+    )
     parser.add_argument(
         "--budget",
         action="append",
@@ -226,7 +230,7 @@ def _diff(runtime: "Runtime", args: argparse.Namespace) -> int:
             "`--from` and `--to` name two moments of one run, so they do not go with a second run.\nNothing was done."
         )
     second = runtime.show(find_run(runtime, args.other))
-    return _told_diff(diff(report, second), report.id, second.id, "no difference but the times", args)
+    return _told_diff(diff(report, second), report.id, second.id, "no difference except the times", args)
 
 
 def _told_diff(
@@ -274,7 +278,7 @@ def _cancel(runtime: "Runtime", args: argparse.Namespace) -> int:
 
 def _declare_approve(parser: argparse.ArgumentParser) -> None:
     add_run(parser)
-    parser.add_argument("--step", metavar="STEP", help="which question, where there are several")
+    parser.add_argument("--step", metavar="STEP", help="which question, if there are several")
     parser.add_argument("--deny", action="store_true", help="say no")
     parser.add_argument("--by", metavar="NAME", default=None, help="who answers (default: you)")
     parser.add_argument("--note", metavar="TEXT", help="a note for the record")
@@ -287,7 +291,7 @@ def _approve(runtime: "Runtime", args: argparse.Namespace) -> int:
     run_id = find_run(runtime, args.run)
     if not args.no_resume:
         with kept_for_json(args.json):
-            runtime.prepare(run_id)  # an answer is not taken by somebody who then cannot go on
+            runtime.prepare(run_id)  # an answer is not taken by somebody who then cannot continue
     runtime.approve(run_id, args.step, deny=args.deny, by=args.by or _me(), note=args.note)
     if args.no_resume:
         return show_outcome(runtime.show(run_id), args)
@@ -305,10 +309,10 @@ def _me() -> str:
 
 _VERBS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], Verb]] = {
     "list": ("list the newest runs", _declare_list, _list),
-    "show": ("show what became of each step, with a timeline", _declare_show, _show),
+    "show": ("show the outcome of each step, with a timeline", _declare_show, _show),
     "resume": ("resume a run where it stopped", _declare_resume, _resume),
     "replay": ("replay a run's decisions from its record; no step runs", add_run, _replay),
-    "fork": ("begin a new run with the answers of another up to a step", _declare_fork, _fork),
+    "fork": ("start a new run with the results of another up to a step", _declare_fork, _fork),
     "diff": ("show what differs between two runs, or between two steps of one", _declare_diff, _diff),
     "cancel": ("end a run and undo what it did", _declare_cancel, _cancel),
     "approve": ("answer the question that a run waits for, and resume it", _declare_approve, _approve),
@@ -318,16 +322,16 @@ COMMAND = Command(
     summary="inspect and resume runs",
     description="Shows the runs in a store and resumes them.",
     examples=(
-        Example("troth runs list", "the newest runs, with their states in words"),
+        Example("troth runs list", "the newest runs, with their states"),
         Example("troth runs list --workflow order --state failed --since 2h", "failed in the last two hours"),
         Example("troth runs show last", "the newest run: steps, attempts, timeline"),
-        Example("troth runs show last --html run.html", "the same as a page that needs nothing else"),
+        Example("troth runs show last --html run.html", "the same as a self-contained page"),
         Example("troth runs resume last", "resume at the step that failed"),
         Example("troth runs approve last --note 'fine with me'", "answer its question and resume it"),
         Example("troth runs resume last --budget tokens=5000", "resume with a larger budget"),
         Example("troth runs diff last --from charge --to ship", "what the second of two steps added to a run's state"),
-        Example("troth runs show last --follow", "what happens in it, as it happens"),
-        Example("troth runs fork last --from ship", "start a new run from one step on"),
+        Example("troth runs show last --follow", "its events, as they happen"),
+        Example("troth runs fork last --from ship", "start a new run from a step"),
     ),
     add_arguments=add_arguments,
     run=run,

@@ -88,9 +88,7 @@ def _declare_show(parser: argparse.ArgumentParser) -> None:
 def _session_of(hypervisor: "Hypervisor", session_id: str) -> "Session":
     session = hypervisor.get(session_id)
     if session is None:
-        raise MisuseError(
-            f"There is no session {session_id!r} in this store. `troth session list` shows those there are."
-        )
+        raise MisuseError(f"There is no session {session_id!r} in this store. `troth session list` lists them.")
     return session
 
 
@@ -185,13 +183,13 @@ def _asks(hypervisor: "Hypervisor", args: argparse.Namespace) -> int:
 
 
 def _declare_answer(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("ask", metavar="ASK", help="its id, as `troth session asks` shows it")
+    parser.add_argument("ask", metavar="ASK", help="its id, from `troth session asks`")
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("--yes", action="store_true", help="allow it")
     which.add_argument("--no", action="store_true", help="refuse it")
     parser.add_argument("--by", required=True, metavar="NAME", help="who answers (recorded in the audit trail)")
     parser.add_argument("--reason", default="", help="why (recorded in the audit trail)")
-    parser.add_argument("--digest", metavar="DIGEST", help="fail unless this is what waits")
+    parser.add_argument("--digest", metavar="DIGEST", help="fail unless this act is the one that waits")
 
 
 def _answer(hypervisor: "Hypervisor", args: argparse.Namespace) -> int:
@@ -199,7 +197,7 @@ def _answer(hypervisor: "Hypervisor", args: argparse.Namespace) -> int:
     if args.json:
         say_json(ask.to_json())
     else:
-        say([f"{ask.what} of {ask.agent}: {'it waits for more people' if ask.state == 'open' else ask.state}"])
+        say([f"{ask.what} of {ask.agent}: {'more approvals are needed' if ask.state == 'open' else ask.state}"])
     return Exit.CLEAN
 
 
@@ -227,23 +225,23 @@ def _try(hypervisor: "Hypervisor", args: argparse.Namespace) -> int:
 _VERBS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], Verb]] = {
     "list": ("list sessions, the newest first", _declare_list, _list),
     "show": ("show one session and its members", _declare_show, _show),
-    "kill": ("kill an agent: revoke its membership, stop it, undo what it had open", _declare_kill, _kill),
+    "kill": ("kill an agent: revoke its membership, stop it, undo its unfinished work", _declare_kill, _kill),
     "terminate": (
-        "end a session: cancel and undo what is open, and verify the audit trail",
+        "end a session: cancel and undo unfinished work, and verify the audit trail",
         _declare_terminate,
         _terminate,
     ),
     "asks": ("list the acts that wait for a person", _declare_asks, _asks),
-    "answer": ("answer an act that waits: allow it, or refuse it", _declare_answer, _answer),
+    "answer": ("answer an act that waits: allow or refuse it", _declare_answer, _answer),
     "try": ("show which recorded acts a policy would not have allowed", _declare_try, _try),
 }
 
 COMMAND = Command(
-    summary="look at governed sessions, and stop them or their agents",
-    description="Look at governed sessions, and stop them or their agents, also those of a running program.",
+    summary="inspect governed sessions, and stop them or their agents",
+    description="Inspects governed sessions, and stops them or their agents, including those of a running program.",
     examples=[
         Example("troth session list", "the sessions that are not over"),
-        Example("troth session show SESSION --html session.html", "one session as a page that needs nothing else"),
+        Example("troth session show SESSION --html session.html", "one session as a self-contained page"),
         Example("troth session kill SESSION AGENT", "revoke a membership, and stop the agent"),
         Example("troth session try rules:POLICY", "which recorded acts a policy would not have allowed"),
     ],

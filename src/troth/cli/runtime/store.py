@@ -24,9 +24,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _declare_migrate(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="the file that runs are kept in now")
-    parser.add_argument("target", metavar="URL", help="where they are to be kept: `postgresql://user@host/database`")
-    parser.add_argument("--json", action="store_true", help="print JSON, for machines")
+    parser.add_argument("file", metavar="FILE", help="the file that holds the runs now")
+    parser.add_argument("target", metavar="URL", help="the target: `postgresql://user@host/database`")
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def _migrate(args: argparse.Namespace) -> int:
@@ -34,7 +34,7 @@ def _migrate(args: argparse.Namespace) -> int:
 
     if not is_address(args.target):
         raise MisuseError(
-            "The target is not an address of a database. Nothing was moved.\nWrite `postgresql://user@host/database`."
+            "The target is not a database address. Nothing was moved.\nWrite `postgresql://user@host/database`."
         )
     check_postgres()
     from troth.runtime.store.postgres.address import parse
@@ -52,7 +52,7 @@ def _migrate(args: argparse.Namespace) -> int:
         lines.append(f"{rows:,} rows were moved from {args.file} to {shown}; counts and digests agree on both sides.")
     else:
         lines.append(f"All {rows:,} rows of {args.file} are in {shown} already; counts and digests agree.")
-    say([*lines, "The file was left as it is."])
+    say([*lines, "The file was not changed."])
     return Exit.CLEAN
 
 
@@ -79,13 +79,14 @@ def _check(args: argparse.Namespace) -> int:
 
 _VERBS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], Callable[[argparse.Namespace], int]]] = {
     "migrate": ("move a file into PostgreSQL, and compare both sides", _declare_migrate, _migrate),
-    "check": ("read everything in a store and report what is damaged", add_store, _check),
+    "check": ("read everything in a store and report damage", add_store, _check),
 }
 
 COMMAND = Command(
-    summary="move a store to PostgreSQL, or check what it holds",
+    summary="move a store to PostgreSQL, or check it for damage",
     description=(
-        "Move a store to PostgreSQL, or check what it holds. `migrate` leaves the file as it is and can be run again; "
+        "Moves a store to PostgreSQL, or checks it for damage. `migrate` does not change the file and can be run "
+        "again; "
         "`check` exits with 1 if something is damaged."
     ),
     examples=[

@@ -22,7 +22,7 @@ __all__ = ["COMMAND"]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `troth validate`."""
     parser.add_argument("workflow", nargs="+", metavar="FILE", help="a workflow in YAML")
-    parser.add_argument("--json", action="store_true", help="print JSON, for machines")
+    parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument(
         "--no-import", action="store_true", help="check the document alone: do not import the functions it names"
     )
@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
 
     problems: list[dict[str, object]] = []
     lines: list[str] = []
-    verdict = "valid; the functions it names were not looked at" if args.no_import else "ready to run"
+    verdict = "valid; the functions it names were not checked" if args.no_import else "ready to run"
     with kept_for_json(args.json), _reader(args) as read:
         for name in args.workflow:
             try:
@@ -81,7 +81,7 @@ def _reader(args: argparse.Namespace) -> Iterator["Callable[[str], WorkflowSpec]
 
 
 def _no_talks() -> "Conversations":
-    raise AssertionError("nothing is run here, so no agent talks")
+    raise AssertionError("this agent is only validated and never runs")
 
 
 COMMAND = Command(
@@ -92,7 +92,7 @@ COMMAND = Command(
     ),
     examples=(
         Example("troth validate examples/workflow/order.yaml", "check one workflow and the functions it names"),
-        Example("troth validate --json flows/*.yaml", "the same for several, for a machine"),
+        Example("troth validate --json flows/*.yaml", "several at once, as JSON"),
         Example("troth validate triage.yaml --app shop:runtime", "with the agents and tools of a runtime in Python"),
     ),
     add_arguments=add_arguments,

@@ -31,9 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `troth worker`."""
     end = parser.add_mutually_exclusive_group()
     end.add_argument(
-        "--once", action="store_true", help="process the runs that are there until each has ended or waits, then exit"
+        "--once", action="store_true", help="process the current runs until each has ended or waits, then exit"
     )
-    end.add_argument("--idle", type=float, metavar="SECONDS", help="exit after so many seconds without work")
+    end.add_argument("--idle", type=float, metavar="SECONDS", help="exit after this many seconds without work")
     add_store(parser)
     add_app(parser)
 
@@ -86,7 +86,7 @@ def _work(runtime: "Runtime", args: argparse.Namespace, stop: _Stop) -> None:
 
     worker = runtime.worker()
     if not args.json and not args.once:
-        sys.stderr.write(f"Carrying on runs of {runtime.store.name!r}. Ctrl-C ends the worker.\n")
+        sys.stderr.write(f"Continuing runs of {runtime.store.name!r}. Ctrl-C ends the worker.\n")
     untold: deque[WorkerNews] = deque()
     is_first, is_away = True, False
     busy_at = time.monotonic()
@@ -153,25 +153,23 @@ def _tell(runtime: "Runtime", news: "WorkerNews", args: argparse.Namespace) -> N
     elif state is not None:
         say([f"{RUN_MARKS[state]} {state}  {news.run_id}"])
     elif news.what == "taken up":
-        say([f"▶ taken up  {news.run_id}"])
+        say([f"▶ resumed   {news.run_id}"])
     else:
         warn(f"! {news.run_id} cannot be resumed here:\n{news.why}")
 
 
 COMMAND = Command(
-    summary="carry on runs that wait, sleep or were orphaned",
+    summary="continue runs that wait, sleep or were orphaned",
     description=(
-        "Carries on every run in the store that is not over and that no process carries out: one that sleeps, waits\n"
+        "Continues every run in the store that is not over and that no process is running: one that sleeps, waits\n"
         "for an answer, was interrupted, or whose process died. Several workers may share a store: each run is\n"
-        "carried out by one of them. SIGTERM and Ctrl-C stop a worker; the next one resumes its unfinished runs."
+        "executed by one of them. SIGTERM and Ctrl-C stop a worker; the next one resumes its unfinished runs."
     ),
     examples=(
         Example("troth worker", "until Ctrl-C or SIGTERM"),
         Example("troth worker --app shop:runtime", "with the agents and tools of a runtime in Python"),
         Example("troth worker --once", "resume what can run now, for a script or cron"),
-        Example(
-            "troth worker --idle 60 --json", "until there was nothing to do for a minute; a line of JSON per event"
-        ),
+        Example("troth worker --idle 60 --json", "until there is no work for a minute; one line of JSON per event"),
     ),
     add_arguments=add_arguments,
     run=run,

@@ -72,7 +72,7 @@ def offers(
         yield from _for_sync_functions(places, path, touched)
     is_whole = path not in places.look.broken  # else what is found cannot be looked at again after the repairs
     if wants(FIX_ALL) and is_whole and any(is_sure_in(path, finding) for finding in places.look.findings_in(path)):
-        yield Offer("Repair all that is sure in this file (Troth)", FIX_ALL, job={"do": "fix all", "path": path})
+        yield Offer("Apply all safe fixes in this file (Troth)", FIX_ALL, job={"do": "fix all", "path": path})
     if wants(REWRITE) and places.has_places(path):
         yield from _recolorings(places, path, place.start.line + 1)
 

@@ -13,13 +13,13 @@ __all__ = ["hover"]
 
 _MEANS = {
     Color.SYNC: "calling it does the work",
-    Color.EITHER: "what it gives has to be looked at: an awaitable, or the result",
+    Color.EITHER: "it returns either an awaitable or the result; check which",
 }
 _GIVES: dict[Gives, str] = {
-    "coroutine": "calling it makes a coroutine, and the work is done when that is awaited",
-    "generator": "calling it makes an async generator, and the work is done as `async for` asks for items",
-    "context": "calling it makes something for `async with`, and the work is done when that is entered",
-    "awaitable": "calling it gives an awaitable, and the result is there when that is awaited",
+    "coroutine": "calling it makes a coroutine; the work is done when that is awaited",
+    "generator": "calling it makes an async generator; the work is done while `async for` iterates over it",
+    "context": "calling it makes an async context manager; the work is done when that is entered",
+    "awaitable": "calling it returns an awaitable; await that to get the result",
 }
 
 

@@ -39,7 +39,7 @@ def hints(places: Places, path: str, within: types.Range) -> list[types.InlayHin
                         positions.at(*place),
                         f": {painted.color.value}",
                         kind=types.InlayHintKind.Type,
-                        tooltip=f"as its callers give it, `{name}` is {painted.color.value}",
+                        tooltip=f"with the arguments of its callers, `{name}` is {painted.color.value}",
                     )
                 )
     return inlays

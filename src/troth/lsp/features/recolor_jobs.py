@@ -61,7 +61,7 @@ def _recolored(
         shown = "\n".join(
             f"{finding.span.path}:{finding.span.line} {finding.code} {finding.message}" for finding in fresh[:_MOST]
         )
-        return Outcome(problem=f"After the change Troth would find what it does not find today:\n{shown}")
+        return Outcome(problem=f"After the change, Troth would report new findings:\n{shown}")
     group = Group("Await what was lost", "These calls will now run.", is_to_confirm=True)
     pieces = places.in_groups({group: awaits}) + _of_plan(places, plan, _blocked(blocking))
     awaited = " What was lost there is awaited, and will now run." if awaits else ""
@@ -138,8 +138,8 @@ def _summary(plan: Plan) -> str:
 def _of_plan(places: Places, plan: Plan, more: str = "") -> tuple[GroupedEdit, ...]:
     name = plan.target.partition(":")[2]
     certain = Group(f"Make `{name}` {plan.to}", f"Definitions and calls that are certain.{more}")
-    text = Group("Text that shows the call", "Docstrings, pages and strings; look at each.", is_to_confirm=True)
-    maybe = Group("Calls of a namesake", "It is not known whether this is the function meant.", is_to_confirm=True)
+    text = Group("Text that shows the call", "Docstrings, pages and strings; review each of them.", is_to_confirm=True)
+    maybe = Group("Calls of a namesake", "It is unclear whether this is the same function.", is_to_confirm=True)
     in_text = {
         text_edit for path in {edit.path for edit in plan.edits} for text_edit in _in_strings(path, plan.edits, places)
     }

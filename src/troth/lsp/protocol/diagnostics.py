@@ -34,7 +34,7 @@ def diagnostic(finding: Finding, telling: Telling, positions: Positions | None) 
     message = finding.message
     if finding.code == "TR001":
         message = (
-            f"this cannot be read: {finding.subject}. The rest of the file is judged by what it said before"
+            f"this cannot be read: {finding.subject}. The rest of the file is checked as it was before"
             if positions is not None
             else message
         )

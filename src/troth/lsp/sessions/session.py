@@ -148,9 +148,9 @@ class FolderSession:
             except MisuseError as problem:
                 self._fail(generation, in_editor_words(str(problem), self.checker.request))
             except Exception:  # noqa: BLE001 - an editor goes on working, and so does its server
-                _log.exception("The check of %s broke off; the next one starts again", self.folder)
+                _log.exception("The check of %s failed; the next one starts again", self.folder)
                 self.checker.forget()
-                self._fail(generation, "Troth has a bug here; its log has the details.")
+                self._fail(generation, "Troth has a bug here; the log has the details.")
 
     async def _begin(self) -> None:
         """Tell what an earlier run found, if that is still right; else tell how far the first check has come."""

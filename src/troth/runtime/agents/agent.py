@@ -21,7 +21,7 @@ class Agent:
 
     def step(self, conversation: Any) -> Any:
         """Take one step. Not written: this agent is async, and is driven through `astep`."""
-        raise NotImplementedError(f"{type(self).__qualname__} has no `step` of its own; it is driven through `astep`")
+        raise NotImplementedError(f"{type(self).__qualname__} has no `step` of its own; its `astep` is used")
 
     async def astep(self, conversation: Any) -> Any:
         """Take one step by running `step` in a worker thread: in a run, on one thread together with its callbacks.

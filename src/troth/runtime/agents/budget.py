@@ -45,7 +45,7 @@ class Budget:
             limit = getattr(self, setting.name)
             if limit is not None and not limit > 0:
                 raise MisuseError(
-                    f"The budget allows {limit!r} {setting.name}, so that not even one turn could be taken.\n"
+                    f"The budget allows {limit!r} {setting.name}, so that no turn would be possible.\n"
                     f"Give `{setting.name}` a number above 0, or None for no limit."
                 )
 
@@ -61,6 +61,6 @@ class Budget:
             if limit is not None and amount >= limit:
                 raise BudgetExceeded(
                     f"The budget of {limit:g} {name} is used up ({amount:g} so far).\n"
-                    "No further turn was taken; what was done before is recorded.\n"
+                    "No further turn was taken; everything done before is recorded.\n"
                     f"Give the agent a larger `Budget({name}=…)` and run the conversation again to continue."
                 )

@@ -29,7 +29,7 @@ def both_colors(model: object) -> tuple[Callable[[Request], Reply], Callable[[Re
     if reply is not None and color_of(reply) is Color.ASYNC:
         raise MisuseError(
             f"`{type(model).__qualname__}.reply` is `async def`. It would make a coroutine, and the model "
-            "would not be asked.\nThe agent was not made.\nName it `areply`; `reply` is the same in plain code."
+            "would not be asked.\nThe agent was not made.\nName it `areply`; `reply` is its sync counterpart."
         )
     for name, method in (("reply", reply), ("areply", areply)):
         if method is not None and color_of(method) is Color.UNKNOWN:

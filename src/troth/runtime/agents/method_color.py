@@ -38,8 +38,9 @@ def decide(agent: object) -> StepMethod:
     if step == astep == _NOWHERE:
         raise MisuseError(
             f"`{name}` has neither a `step` nor an `astep` of its own.\n"
-            "It could do nothing, so it was not accepted.\n"
-            "Write `def step(self, conversation)` for plain code or `async def astep(self, conversation)` for async."
+            "It was not accepted, because it could do nothing.\n"
+            "Write `def step(self, conversation)` for sync code or `async def astep(self, conversation)` for async "
+            "code."
         )
     if step != _NOWHERE:
         _check(agent, "step", Color.SYNC, name)
@@ -60,7 +61,7 @@ def _own(agent: object, name: str) -> int:
     level = _level(agent, name, 0)
     if verdict is Override.UNKNOWN and level is not None:
         raise MisuseError(
-            f"`{type(agent).__qualname__}.{name}` is a {type(_static(agent, name)).__name__}; what calling it does "
+            f"`{type(agent).__qualname__}.{name}` is a {type(_static(agent, name)).__name__}; the effect of calling it "
             "cannot be determined.\nThe agent was not accepted, because its step might never run.\n"
             f"Write `{name}` as a method, or wrap the agent in a class that does."
         )
@@ -97,7 +98,7 @@ def _check(agent: object, name: str, color: Color, cls: str) -> None:
         raise MisuseError(
             f"`{cls}.{name}` is a generator function: calling it does none of its work.\n"
             "The agent was not accepted, so nothing has happened.\n"
-            "Do the work without `yield`; pieces of an answer go out through `conversation.token(…)`."
+            "Do the work without `yield`; send parts of an answer with `conversation.token(…)`."
         )
     _check_parameters(method, f"{cls}.{name}")
     actual = color_of(method)

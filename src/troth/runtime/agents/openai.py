@@ -85,7 +85,7 @@ class OpenAIModel:
             raise MisuseError(
                 f"`OpenAIModel({name!r})` has no API key: neither `api_key=` nor `OPENAI_API_KEY` is given.\n"
                 "No request was made.\n"
-                "Set one of them (a local server mostly takes any text), or use "
+                "Set one of them (most local servers accept any string), or use "
                 "`troth.testing.scripted.ScriptedModel`, which needs neither key nor network."
             )
         self._client_options: dict[str, Any] = {
@@ -101,7 +101,7 @@ class OpenAIModel:
         if unused:
             raise MisuseError(
                 f"`OpenAIModel({self.name!r})` is given a ready client, and {', '.join(unused)} beside it.\n"
-                "The client has its own, so nothing would come of these. The model was not made.\n"
+                "The client has its own settings, so these would be ignored. The model was not made.\n"
                 "Set them where the client is made."
             )
         wrong = (
@@ -111,8 +111,8 @@ class OpenAIModel:
         for name, client, other_color, other_name in wrong:
             if isinstance(client, other_color):
                 raise MisuseError(
-                    f"`OpenAIModel({self.name!r}, {name}=…)` is given a client of the other color, "
-                    f"`{type(client).__name__}`.\nThe model was not made.\nHand it in as `{other_name}=`."
+                    f"`OpenAIModel({self.name!r}, {name}=…)` is given a client of the wrong color, "
+                    f"`{type(client).__name__}`.\nThe model was not made.\nPass it as `{other_name}=`."
                 )
 
     @cached_property
@@ -176,8 +176,8 @@ class OpenAIModel:
         advice = {
             401: "Check the API key.",
             404: "Check the model's name and the base URL.",
-            429: "The provider asks for patience; a retry later may work.",
-        }.get(status or 0, "A retry may work." if status is None or status >= 500 else "The request has to change.")
+            429: "The provider limits the rate of requests; try again later.",
+        }.get(status or 0, "A retry may work." if status is None or status >= 500 else "Change the request.")
         return ModelError(
             f"The model {self.name!r} did not answer: {problem}\nNo answer was recorded.\n{advice}", status=status
         )
@@ -259,13 +259,13 @@ class _Answer:
     def reply(self) -> Reply:
         if self.finish is None:  # the SDK raises nothing when a stream just ends
             raise ModelError(
-                f"The answer of {self.model!r} was cut short after {len(''.join(self.text))} characters.\n"
-                "It was not recorded, because half an answer looks like a whole one.\nA retry may work."
+                f"The answer of {self.model!r} was interrupted after {len(''.join(self.text))} characters.\n"
+                "It was not recorded, because a partial answer looks like a complete one.\nA retry may work."
             )
         if self.finish == "length":
             raise ModelError(
-                f"The answer of {self.model!r} reached the limit of its length and breaks off.\n"
-                "It was not recorded, because half an answer looks like a whole one.\n"
+                f"The answer of {self.model!r} reached the length limit and is incomplete.\n"
+                "It was not recorded, because a partial answer looks like a complete one.\n"
                 "Allow more tokens (`options={'max_completion_tokens': …}`)."
             )
         calls = tuple(ToolCall(**call) for _, call in sorted(self.calls.items()))

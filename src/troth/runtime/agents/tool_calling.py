@@ -48,7 +48,7 @@ class ToolCallingAgent(Agent):
         }
         if len(self.tools) != len(tools):
             raise MisuseError(
-                "Two tools have one name, so that a model could not tell them apart.\n"
+                "Two tools have the same name, so a model could not distinguish them.\n"
                 f"The names are {', '.join(sorted(self.tools))}.\nRename one: `@tool(name='…')`."
             )
         self._workers = workers or WorkerPool(name="troth-tool")

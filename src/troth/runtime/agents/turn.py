@@ -40,7 +40,7 @@ def _check_reply(reply: object) -> None:
     if not isinstance(reply, Reply):
         raise MisuseError(
             f"The model answered with {reply!r} of type `{type(reply).__name__}`, and not with a `Reply`.\n"
-            "Nothing of it was used.\nReturn `Reply(Message('assistant', text))` from `reply` and `areply`."
+            "The answer was not used.\nReturn `Reply(Message('assistant', text))` from `reply` and `areply`."
         )
 
 

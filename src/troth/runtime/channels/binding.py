@@ -104,14 +104,14 @@ def _turn(binding: Binding, session: str | None, *, may_push: bool) -> Iterator[
 
 def _check(session: object, channel: object, capability: object) -> None:
     if session is not None and (not isinstance(session, str) or not session):
-        raise MisuseError(f"A session is named by a text, and {session!r} is none. Nothing was bound.")
+        raise MisuseError(f"A session is named by a string, not {session!r} is none. Nothing was bound.")
     if session is not None and not session.isascii() and any("\ud800" <= letter <= "\udfff" for letter in session):
         raise MisuseError(
-            f"The session {session[:100]!r} has half of a letter in it (a lone surrogate), which no store keeps.\n"
-            "Nothing was bound. Name it by whole letters."
+            f"The session {session[:100]!r} contains half of a character (a lone surrogate), which no store keeps.\n"
+            "Nothing was bound. Use whole characters."
         )
     if session is None and (channel is not None or capability is not None):
-        raise MisuseError("`bind(None)` inherits nothing, so it takes no channel and no capability. Nothing was bound.")
+        raise MisuseError("`bind(None)` binds nothing, so it accepts no channel and no capability. Nothing was bound.")
     if channel is not None and not isinstance(channel, Channel):
         raise MisuseError(f"{channel!r} is not a `Channel`. Nothing was bound.")
     if capability is None:
@@ -121,9 +121,9 @@ def _check(session: object, channel: object, capability: object) -> None:
     declared = None if channel is None else capability_of(channel)
     if declared is not None and capability.value > declared.value:
         raise MisuseError(
-            f"The channel {channel.name!r} declares {declared.name}, and a binding cannot widen that to "  # type: ignore[union-attr]
+            f"The channel {channel.name!r} declares {declared.name}, and a binding cannot extend that to "  # type: ignore[union-attr]
             f"{capability.name}.\nNothing was bound: a promise would be made that cannot be kept.\n"
-            "Leave the capability out, or give a lesser one."
+            "Omit the capability, or give a lower one."
         )
 
 

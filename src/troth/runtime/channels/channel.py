@@ -51,12 +51,13 @@ class Receipt:
     def __post_init__(self) -> None:
         """Refuse what nobody could act on; raised in `send`, it is what the attempt came to."""
         if self.outcome not in ("done", "accepted", "refused"):
-            raise MisuseError(f"A receipt says `done`, `accepted` or `refused`, and not {self.outcome!r}.")
+            raise MisuseError(f"A receipt is `done`, `accepted` or `refused`, not {self.outcome!r}.")
         after: object = self.retry_after
         if after is not None and not (isinstance(after, int | float) and abs(after) <= _LONGEST_WAIT):
             raise MisuseError(
-                f"`retry_after` is {after!r}, and not a number of seconds, so there is no time for the next attempt.\n"
-                "Give a number of at most a year, or leave it out; of a header, read the number first."
+                f"`retry_after` is {after!r}, and not a number of seconds, so the time of the next attempt is "
+                "unknown.\n"
+                "Give a number of seconds, at most one year, or omit it; parse a header first."
             )
 
     @classmethod
@@ -155,8 +156,8 @@ def capability_of(channel: Channel) -> Capability:
     capability = channel.capability  # type: ignore[attr-defined]  # declared by every subclass, as `__new__` saw
     if not isinstance(capability, Capability):
         raise MisuseError(
-            f"The capability of the channel {channel.name!r} is {capability!r}, and not a `Capability`.\n"
-            "Nothing was sent through it. Answer `Capability.PUSH`, `STORE` or `NONE`."
+            f"The capability of the channel {channel.name!r} is {capability!r}, not a `Capability`.\n"
+            "Nothing was sent through it. Return `Capability.PUSH`, `STORE` or `NONE`."
         )
     return capability
 
@@ -177,8 +178,9 @@ def _check_class(cls: type) -> None:
         )
     if not isinstance(declared, Capability) and not hasattr(type(declared), "__get__"):
         raise MisuseError(
-            f"The channel `{name}` declares the capability {declared!r}, which is none.\nIt was not made.\n"
-            "Write `capability = Capability.PUSH`, `STORE` or `NONE`, or a property that answers one of them."
+            f"The channel `{name}` declares the capability {declared!r}, which is not a `Capability`.\nIt was not "
+            "made.\n"
+            "Write `capability = Capability.PUSH`, `STORE` or `NONE`, or a property that returns one of them."
         )
     send = next((vars(base)["send"] for base in cls.__mro__ if base is not Channel and "send" in vars(base)), None)
     if send is None:

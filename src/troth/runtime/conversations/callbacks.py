@@ -31,7 +31,7 @@ def checked(callbacks: Sequence[Callback]) -> tuple[Callback, ...]:
         if color_of(callback) not in (Color.SYNC, Color.ASYNC):
             raise MisuseError(
                 f"{callback!r} cannot be a callback: its color cannot be determined.\n"
-                "It might never be called, so it was refused.\nGive a plain or an async function of one event."
+                "It was refused, because it might never be called.\nGive a sync or an async function of one event."
             )
         try:
             signature = inspect.signature(callback)
@@ -97,7 +97,7 @@ class Callbacks:
         try:
             return self._read(self._cursor)
         except (StoreError, MisuseError) as problem:  # damaged, or closed
-            log.warning("A callback does not hear of every entry: the log cannot be read: %s", problem)
+            log.warning("A callback is not called for every entry: the log cannot be read: %s", problem)
             return ()
 
     def drain(self) -> None:

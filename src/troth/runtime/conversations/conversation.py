@@ -530,7 +530,7 @@ def _sender(role: str) -> Any:
     if role not in ("user", "system"):
         raise MisuseError(
             f"A message cannot be sent as {role!r}.\nIt was not accepted.\n"
-            "Send as `user` or `system`; what the agent itself says goes in through `say`."
+            "Send as `user` or `system`; an agent sends with `say`."
         )
     return role
 
@@ -538,8 +538,8 @@ def _sender(role: str) -> Any:
 def _text(text: object) -> str:
     if not isinstance(text, str):
         raise MisuseError(
-            f"A message is a text, and {text!r} is of type `{type(text).__name__}`.\nIt was not accepted.\n"
-            "Send what an agent can read; data goes in as JSON text."
+            f"A message is a string, and {text!r} is of type `{type(text).__name__}`.\nIt was not accepted.\n"
+            "Send text that an agent can read; encode data as JSON."
         )
     return text
 

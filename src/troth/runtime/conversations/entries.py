@@ -135,7 +135,7 @@ class Entries:
             where = "this process" if holder.pid == os.getpid() else f"process {holder.pid}"
             raise AlreadyRunning(
                 f"The conversation {self._conversation.id!r} is running, in {where}, and only the agent of that run "
-                "adds to the talk.\nNothing was written.\nSay something to the agent with `send`, or wait for its end."
+                "adds to it.\nNothing was written.\nSay something to the agent with `send`, or wait for its end."
             )
 
     def _append(self, tx: Transaction, rows: Sequence[Row], now: float) -> list[Event]:

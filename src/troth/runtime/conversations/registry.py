@@ -219,7 +219,7 @@ class Conversations:
     def check_over(self, handle: ConversationRun) -> None:
         """End a run that nobody could carry out: there was no thread for it, or no loop."""
         if not handle.done.is_set():
-            handle.end_at_once(sys.exception() or RunError("nothing carried it out"))
+            handle.end_at_once(sys.exception() or RunError("no process was running it"))
             self.finished(handle)
 
     def carry_out(self, handle: ConversationRun, *, here: bool = False) -> None:
@@ -361,12 +361,13 @@ class Conversations:
         run = conversation._current
         if conversation in self._closed_ones and (run is None or run.conversation is not conversation):
             raise ConversationClosed(
-                f"The conversation {conversation.id!r} was closed here.\nNothing was written.\nOpen it again by its id."
+                f"The conversation {conversation.id!r} was closed in this process.\nNothing was written.\nOpen it "
+                "again by its id."
             )
 
     def _check_usable(self) -> None:
         if self._is_closed or self._pid != os.getpid():
-            why = "were closed" if self._is_closed else "belong to the process that forked this one"
+            why = "were closed" if self._is_closed else "belong to the process that this one was forked from"
             raise ConversationClosed(f"These conversations {why}.\nNothing was written.\nCreate `Conversations` again.")
 
     def close_one(self, conversation: Conversation, timeout: float) -> list[str]:
@@ -448,7 +449,7 @@ def _already_running(conversation_id: str, holder: Owner) -> AlreadyRunning:
     where = "this process" if lives_here(holder) else f"process {holder.pid}"
     return AlreadyRunning(
         f"The conversation {conversation_id!r} is already running, in {where}.\n"
-        "A second run would answer twice, so it was not started; what was sent is seen by the first.\n"
+        "A second run would answer twice, so it was not started; the first run sees what was sent.\n"
         "Wait for it, or stop it with `interrupt()`."
     )
 
@@ -465,4 +466,4 @@ def _is_count(number: object, least: int) -> bool:
 
 def _check_id(conversation_id: object) -> None:
     if conversation_id is not None and not isinstance(conversation_id, str):
-        raise MisuseError(f"The id of a conversation is a text, and {conversation_id!r} is none. Nothing was opened.")
+        raise MisuseError(f"The id of a conversation is a string, not {conversation_id!r} is none. Nothing was opened.")

@@ -73,7 +73,7 @@ def conversation_run(max_steps: int) -> Generator[Command, Any, End]:
                 Status.FAILED,
                 steps,
                 StepLimitReached(
-                    f"The agent has taken {steps} steps and still wants another one.\n"
+                    f"The agent has taken {steps} steps and requests another one.\n"
                     "The run was ended; what the steps did is recorded.\n"
                     "Raise `max_steps`, or return None from `step` when there is nothing left to do."
                 ),

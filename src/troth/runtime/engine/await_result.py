@@ -1,4 +1,4 @@
-"""Wait for a run, whoever carries it out: until it is over, cannot go on, or the time is up."""
+"""Wait for a run, whoever carries it out: until it is over, cannot continue, or the time is up."""
 
 import time
 from collections.abc import Callable
@@ -64,7 +64,7 @@ class ResultWaiter:
                 await bell.await_ring(rings, _patience(run_id, deadline, timeout))
 
     def _look(self, run_id: str) -> tuple[bool, Any]:
-        """Whether a run is over, and its result; raises if it did not complete or cannot go on."""
+        """Whether a run is over, and its result; raises if it did not complete or cannot continue."""
         try:
             run = self._store.run(run_id)
             has_failed = run is not None and run.state.is_over and run.state is not RunState.COMPLETED
@@ -87,5 +87,5 @@ def _patience(run_id: str, deadline: float | None, timeout: float | None) -> flo
         return _LOOK_AGAIN
     remaining = deadline - time.monotonic()
     if remaining <= 0:
-        raise ResultTimeoutError(f"Run {run_id!r} was not over after {timeout:g} s. It is still running; ask again.")
+        raise ResultTimeoutError(f"Run {run_id!r} did not end within {timeout:g} s. It is still running; ask again.")
     return min(remaining, _LOOK_AGAIN)

@@ -57,7 +57,7 @@ class BackgroundLoop:
         if ended is not None:
             ended()
         if not task.cancelled() and task.exception() is not None:
-            log.error("%s ended by an error of the engine's own.", task.get_name(), exc_info=task.exception())
+            log.error("%s ended with an internal error of the engine.", task.get_name(), exc_info=task.exception())
 
     def _own_loop(self) -> asyncio.AbstractEventLoop:
         with self._lock:

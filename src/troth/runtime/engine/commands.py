@@ -51,7 +51,7 @@ Shows = Literal["all", "begin", "end", "nothing"]
 
 def _check_name(kind: str, name: object) -> None:
     if not isinstance(name, str):
-        raise MisuseError(f"{kind} has a text for a name, and {name!r} is none.")
+        raise MisuseError(f"{kind} needs a string as its name, not {name!r} is none.")
 
 
 def _is_number(value: object) -> bool:
@@ -115,7 +115,7 @@ class Step(_StepFields):
             if type(timeout) not in _NUMBERS:
                 check_seconds("timeout", timeout)
             if not timeout > 0:  # no number at all is no more than 0 either
-                raise MisuseError(f"Step {name!r} has a timeout of {timeout!r} s; it would fail before it begins.")
+                raise MisuseError(f"Step {name!r} has a timeout of {timeout!r} s; it would fail before it starts.")
             if timeout == math.inf:
                 timeout = None
         recorded = plain_list(args) if not kwargs else None
@@ -151,7 +151,7 @@ class Sleep:
         """Refuse what is not a point in time."""
         _check_name("A sleep", self.name)
         if not _is_number(self.seconds) or math.isinf(self.seconds):
-            raise MisuseError(f"A sleep of {self.seconds!r} s never ends, or is none. Give a number of seconds.")
+            raise MisuseError(f"A sleep of {self.seconds!r} s is not a valid duration. Give a number of seconds.")
 
 
 @dataclass(frozen=True, slots=True)

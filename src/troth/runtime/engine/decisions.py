@@ -35,7 +35,7 @@ class DecisionRegistry:
         if registered is not decision and not _is_same(registered, decision):
             raise MisuseError(
                 f"Two decisions are called {name!r}: {registered!r} and {decision!r}.\n"
-                "Their runs could not be told apart after a restart. Register one of them under another name: "
+                "Their runs could not be distinguished after a restart. Register one of them under another name: "
                 "`engine.register(decision, 'name')`."
             )
         self._by_name[name] = decision
@@ -58,8 +58,8 @@ class DecisionRegistry:
         except KeyError:
             names = ", ".join(map(repr, sorted(self._by_name))) or "none"
             raise UnknownDecisionError(
-                f"This engine does not know the decision {name!r}; it knows {names}.\n"
-                "The run was left as it is. Give the decision to the engine that resumes it: "
+                f"This engine has no decision {name!r}; it knows {names}.\n"
+                "The run was not changed. Give the decision to the engine that resumes it: "
                 "`Engine(…, decisions=[…])`."
             ) from None
 
@@ -87,9 +87,8 @@ def _check(decision: object) -> None:
     if inspect.iscoroutinefunction(plain) or inspect.isasyncgenfunction(plain):
         why = "it is async. A decision is a plain `def` that yields what it needs; the async work goes into its steps"
     elif inspect.isgenerator(plain):
-        why = (
-            "it is a generator that has begun. Give the function, and its arguments beside it: a replay calls it again"
-        )
+        why = "it is a generator that has already started. Pass the function and its arguments separately: a "
+        "replay calls the function again"
     elif callable(plain):
         why = "it does not yield. A decision is a `def` with `yield Step(…)` in it"
     else:

@@ -33,7 +33,7 @@ def open_engine(
     if not str(address).startswith(_SCHEME):
         raise MisuseError(
             f"There is no engine {address!r}. Nothing was opened.\n"
-            "Leave `engine` out to carry runs out in this process, or name a Temporal server: "
+            "Omit `engine` to execute runs in this process, or name a Temporal server: "
             "`temporal://host:7233/namespace?queue=troth`."
         )
     if importlib.util.find_spec("temporalio") is None:
@@ -55,8 +55,8 @@ def check_local_engine(engine: LocalEngine, store: object) -> None:
     """Refuse an engine whose commits are not those of `store`."""
     if not hasattr(engine, "run_short"):
         raise MisuseError(
-            f"`engine` is {engine!r}, which carries runs out elsewhere. Nothing was opened.\n"
-            "What a session allows is decided in the commit that begins a step: give an `EmbeddedEngine`."
+            f"`engine` is {engine!r}, which executes runs elsewhere. Nothing was opened.\n"
+            "A session decides in the commit that begins a step: give an `EmbeddedEngine`."
         )
     if not engine.commits_to(store):
         raise MisuseError("`engine` is on another store. Nothing was opened; give both the same store.")

@@ -37,7 +37,7 @@ class RecordedRuns:
                 raise unknown_run(run_id)
             if state.is_over:
                 raise MisuseError(
-                    f"The signal {name!r} was not sent: run {run_id!r} is {state.value}, so it would not be received."
+                    f"The signal {name!r} was not sent: run {run_id!r} is {state.value}, so it cannot receive it."
                 )
             now = self.store.clock()
             if awaited:
@@ -193,12 +193,12 @@ def _check_awaited(tx: Transaction, run_id: str, name: str, now: float) -> None:
     if wait is None:
         raise NotAwaitedError(f"The signal {name!r} was not sent: run {run_id!r} does not wait for it.")
     if wait.deadline is not None and now >= wait.deadline:
-        late = f"the time to wait for it was up {now - wait.deadline:.3g} s ago"
+        late = f"its timeout was over {now - wait.deadline:.3g} s ago"
         raise TooLateError(f"The signal {name!r} was not sent to run {run_id!r}: {late}.", wait.deadline)
     if wait.is_answered:
-        raise NotAwaitedError(f"The signal {name!r} was not sent: run {run_id!r} was sent it already.")
+        raise NotAwaitedError(f"The signal {name!r} was not sent: run {run_id!r} has already received it.")
 
 
 def unknown_run(run_id: str) -> UnknownRunError:
     """The error of asking for a run that nobody has begun."""
-    return UnknownRunError(f"There is no run {run_id!r} in this store. `engine.list()` shows those that there are.")
+    return UnknownRunError(f"There is no run {run_id!r} in this store. `engine.list()` lists the runs.")

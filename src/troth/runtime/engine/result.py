@@ -27,7 +27,7 @@ def failure_of(run: RunRecord, steps: Sequence[StepRecord]) -> RunFailedError:
             f"  attempt {attempt.number} {attempt.outcome}: {(attempt.error or {}).get('message')}"
             for attempt in failed.attempts
         )
-    lines.append(f"{kept_steps} Once the cause is gone, `engine.resume({run.id!r})` goes on from there.")
+    lines.append(f"{kept_steps} Once the cause is fixed, `engine.resume({run.id!r})` continues from there.")
     return RunFailedError("\n".join(lines), run)
 
 

@@ -35,14 +35,14 @@ class Retry:
         wrong = (
             (self.attempts < 1, "`attempts` counts the first one too, so it is at least 1"),
             (self.delay < 0 or self.max_delay < 0, "a wait cannot be negative"),
-            (self.factor < 1, "`factor` below 1 would wait ever shorter"),
+            (self.factor < 1, "`factor` has to be at least 1, so that waits do not get shorter"),
             (not 0 <= self.jitter <= 1, "`jitter` is a fraction between 0 and 1"),
             (self.backoff not in {"fixed", "exponential"}, "`backoff` is 'fixed' or 'exponential'"),
-            (not self.on, "an empty `on` would never retry; use `attempts=1` to say so"),
+            (not self.on, "an empty `on` never retries; use `attempts=1` for that"),
         )
         for is_wrong, why in wrong:
             if is_wrong:
-                raise MisuseError(f"{self!r} is not a way to retry: {why}.")
+                raise MisuseError(f"{self!r} is not a valid retry policy: {why}.")
 
     def covers(self, error: BaseException) -> bool:
         """Whether an attempt that ended with `error` is worth another one."""

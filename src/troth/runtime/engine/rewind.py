@@ -89,7 +89,7 @@ def to_ask_again(run: RunRecord, steps: Sequence[StepRecord]) -> list[StepRecord
         raise CannotResumeError(
             f"Run {run.id!r} cannot resume from step {ended_on}, where it stopped: after that, its decision did "
             f"{', '.join(repr(step.name) for step in repeated)}, which would be repeated.\n"
-            f"It was left as it is. `engine.fork({run.id!r}, {ended_on})` begins a new run from there."
+            f"It was not changed. `engine.fork({run.id!r}, {ended_on})` starts a new run from there."
         )
     ended_step = next(step for step in steps if not step.place.branch and step.place.seq == ended_on)
     return [ended_step, *_failed_ends(ended_step, steps), *later]

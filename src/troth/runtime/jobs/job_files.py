@@ -144,16 +144,14 @@ class JobFiles:
         try:
             pipe = os.open(self.folder / STDIN, os.O_WRONLY | os.O_NONBLOCK)
         except OSError as error:
-            raise JobInputError(
-                f"The stdin of this job is not read any more ({error.strerror}). Nothing was written."
-            ) from None
+            raise JobInputError(f"The stdin of this job is closed ({error.strerror}). Nothing was written.") from None
         written, deadline = 0, time.monotonic() + timeout
         try:
             while written < len(data):
                 if not select.select([], [pipe], [], max(0.0, deadline - time.monotonic()))[1]:
                     raise JobInputError(
-                        f"The job took {written} of {len(data)} bytes and no more within {timeout:g} s: it does not "
-                        "read its stdin just now."
+                        f"The job took {written} of {len(data)} bytes within {timeout:g} s: it is not "
+                        "reading its stdin at the moment."
                     )
                 written += _write_some(pipe, data[written:])
         except BrokenPipeError:
@@ -166,7 +164,7 @@ class JobFiles:
         try:
             (self.folder / END).touch()
         except FileNotFoundError:
-            raise JobInputError("The files of this job are gone, and with them its stdin. Nothing was done.") from None
+            raise JobInputError("The files of this job are gone, so its stdin is gone too. Nothing was done.") from None
         self._call_supervisor()
 
     def _call_supervisor(self) -> bool:

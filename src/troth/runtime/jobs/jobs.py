@@ -169,7 +169,7 @@ class Jobs:
         words: list[Any] = [value] if isinstance(value, str) else list(value) if isinstance(value, list | tuple) else []
         if not words or not all(isinstance(word, str) and "\0" not in word for word in words) or not words[0].strip():
             raise MisuseError(
-                f"{command!r} is not a command: a text for the shell, or a list of words. Nothing was started."
+                f"{command!r} is not a command. Nothing was started. Give a string for the shell, or a list of words."
             )
         if on_shutdown not in ("survive", "stop"):
             raise MisuseError(f"`on_shutdown` is {on_shutdown!r}; it can be 'survive' or 'stop'. Nothing was started.")
@@ -182,7 +182,7 @@ class Jobs:
         # A `Path` takes as long as the commit.
         folder: object = cwd
         if folder is not None and not isinstance(folder, str | bytes | os.PathLike):
-            raise MisuseError(f"`cwd` is {cwd!r}, and no path of a folder. Nothing was started.")
+            raise MisuseError(f"`cwd` is {cwd!r}, which is not the path of a folder. Nothing was started.")
         place = os.getcwd() if cwd is None else os.path.abspath(os.fsdecode(cwd))  # noqa: PTH109, PTH100
         if cwd is not None and not os.path.isdir(place):  # noqa: PTH112
             problem = "is a file" if os.path.exists(place) else "does not exist"  # noqa: PTH110
@@ -248,7 +248,7 @@ class Jobs:
             self._fail(new, details, problem)
             raise JobStartError(
                 f"{new.title} could not be started: {problem['message']} ({problem['type']}).\n"
-                "Nothing runs, and no result will be delivered."
+                "The job is not running, and no result will be delivered."
             )
 
     def _fail(self, new: NewPromise, details: JobDetails, problem: dict[str, str]) -> None:
@@ -319,8 +319,8 @@ class Jobs:
         record = self._store.promises.find(job_id)
         if record is None or record.work != JOB:
             raise UnknownJobError(
-                f"There is no job {job_id!r} in this store, and there never was.\n"
-                "`runtime.jobs.list()` and `troth jobs list` show those that there are."
+                f"There is no job {job_id!r} in this store, and there never was one.\n"
+                "`runtime.jobs.list()` and `troth jobs list` list the jobs."
             )
         asking = session if session is not None else turn_session()
         if asking not in (None, record.session):
@@ -387,7 +387,7 @@ class Jobs:
     @staticmethod
     def _words(promise: PromiseRecord, code: int | None, reason: str | None) -> str:
         if promise.state is PromiseState.EXPIRED:
-            return f"{promise.title} has expired since {_moment(promise.expired_at)}: what it came to is gone."
+            return f"{promise.title} has expired since {_moment(promise.expired_at)}: its result is gone."
         if promise.error is not None:
             return str(promise.error["message"])
         return describe(promise.title, code, reason, None)
@@ -427,7 +427,9 @@ class Jobs:
         if record.state is PromiseState.EXPIRED:
             raise MisuseError(f"The job {job_id!r} has expired since {_moment(record.expired_at)}: its output is gone.")
         if after < 0 or limit < 1:
-            raise MisuseError(f"`after={after}, limit={limit}` reads nothing: give 0 or more, and 1 or more.")
+            raise MisuseError(
+                f"`after={after}, limit={limit}` reads nothing: give `after` 0 or more, and `limit` 1 or more."
+            )
         files = self._files_here(job_id, "read")
         is_over = record.is_settled or files.ending() is not None
         text, end = _letters(files, after, limit, is_over=is_over)
@@ -545,7 +547,7 @@ class Jobs:
         details = self._details_of(job_id)
         raise JobElsewhereError(
             f"The files of the job {job_id!r} are on the machine {details.host!r}, in {details.folder!r}. Nothing was "
-            f"{what}.\nAsk there, for example with `troth jobs`. What a job printed last comes with its end, here too."
+            f"{what}.\nRun `troth jobs` there. The last output of a job is part of its result, here too."
         )
 
     def _ours(self, open_ids: Sequence[str]) -> Sequence[str]:
@@ -597,11 +599,11 @@ class Jobs:
     def _check_usable(self) -> None:
         if not _IS_POSIX:
             raise MisuseError(
-                "Jobs need POSIX: sessions, signals to groups and pipes with names. Nothing was started.\n"
-                "On this system use `promises.start` with a function that runs the command."
+                "Jobs need POSIX: sessions, process groups and named pipes. Nothing was started.\n"
+                "On this system, use `promises.start` with a function that runs the command."
             )
         if self._pid != os.getpid():
-            raise MisuseError("These jobs belong to the process that forked this one. Open a new runtime.")
+            raise MisuseError("These jobs belong to the process that this one was forked from. Open a new runtime.")
 
     def close(self) -> None:
         """Look after nothing any more. Jobs go on, but those that are to stop with this program."""
@@ -640,7 +642,7 @@ def _environment(env: Mapping[str, str | None] | None) -> dict[str, str]:
         return environment
     added: object = env
     if not isinstance(added, Mapping):
-        raise MisuseError(f"`env` is {env!r}, and maps no names to values. Nothing was started.")
+        raise MisuseError(f"`env` is {env!r}, which is not a mapping of names to values. Nothing was started.")
     for name, value in added.items():
         if not isinstance(name, str) or not name or "=" in name or "\0" in f"{name}{value}":
             raise MisuseError(f"`env` has {name!r}, which is not the name of a variable. Nothing was started.")

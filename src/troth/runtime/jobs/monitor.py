@@ -112,7 +112,7 @@ class JobMonitor:
             self._after_look()
         except StoreError as error:
             if not self._failing:
-                log.warning("The jobs of this store could not be looked after just now; it is tried again: %s", error)
+                log.warning("The jobs of this store could not be monitored; trying again: %s", error)
             self._failing = True
 
     def _pause(self) -> float | None:
@@ -135,7 +135,7 @@ class JobMonitor:
         except Exception as error:  # noqa: BLE001  whatever it is, the other jobs are looked after
             self._jobs[job_id] = None  # what it has read was not written down: it is read again
             if not self._failing or not isinstance(error, StoreError):
-                log.warning("The job %r could not be looked after just now; it is tried again: %s", job_id, error)
+                log.warning("The job %r could not be monitored; trying again: %s", job_id, error)
             self._failing = True
             time.sleep(_WATCHING)
 
@@ -231,7 +231,7 @@ class JobMonitor:
         is_living = self._store.promises.is_living(job.log.details.owner, now)
         if is_living and time.monotonic() - job.seen_at < _LONGEST_START:
             return None  # it is just being started
-        problem = {"type": "NotStarted", "message": "the program that was to start it ended before it could"}
+        problem = {"type": "NotStarted", "message": "the program that should have started it ended first"}
         if job.files.give_up():
             return JobEnding(now, None, "gone") if is_living else JobEnding(now, problem=problem)
         ending = job.files.ending()

@@ -24,9 +24,9 @@ STATES: Mapping[PromiseState, JobState] = {
 }
 _STOPS = {
     "stop": "was stopped",
-    "shutdown": "was stopped by the shutdown of the program that had started it",
-    "session": "was stopped with the session, or the member, that had started it",
-    "timeout": "was stopped because its time was up",
+    "shutdown": "was stopped when the program that started it shut down",
+    "session": "was stopped with the session or member that started it",
+    "timeout": "was stopped because its timeout was over",
 }
 
 
@@ -82,11 +82,11 @@ def outcome_of(
         error["message"] = words
     shown = f"\n{output.rstrip()}" if last.strip() else ""
     if ending.reason == SILENT:
-        shown = f"\n(what it had printed is on that machine, in {files.output})"
+        shown = f"\n(its output is on that machine, in {files.output})"
     elif not files.output.exists() and ending.problem is None:
-        shown = f"\n(what it had printed is gone: {files.output} was removed)"
+        shown = f"\n(its output is gone: {files.output} was removed)"
     elif cut:
-        shown = f"\n(the first {cut} of {size} bytes are left out here; all of it is in {files.output}){shown}"
+        shown = f"\n(the first {cut} of {size} bytes are not shown; all of the output is in {files.output}){shown}"
     return JobOutcome(state, result, error, f"{words}{shown}")
 
 
@@ -109,13 +109,11 @@ def describe(title: str, code: int | None, reason: str | None, problem: Mapping[
     if problem is not None:
         return f"{title} could not be started: {problem['message']}."
     if reason == "lost":
-        return (
-            f"{title} has ended, and it is unknown how: its supervisor was killed with it. What it had printed is kept."
-        )
+        return f"{title} has ended with an unknown result: its supervisor was killed too. Its output is kept."
     if reason == "gone":
-        return f"{title} has ended, and it is unknown how: its files were removed."
+        return f"{title} has ended with an unknown result: its files were removed."
     if reason == SILENT:
-        return f"{title} is lost: nothing was heard of its machine for so long that it is taken for dead."
+        return f"{title} is lost: its machine has not sent a heartbeat for so long that it is considered dead."
     how = "" if code is None else f" {_exit(code)}"
     if reason is not None:
         return f"{title} {_STOPS.get(reason, f'was stopped ({reason})')}; it ended{how}."
@@ -126,6 +124,6 @@ def _exit(code: int) -> str:
     if code >= 0:
         return f"with exit code {code}"
     try:
-        return f"by the signal {signal.Signals(-code).name}"
+        return f"by signal {signal.Signals(-code).name}"
     except ValueError:
-        return f"by the signal {-code}"
+        return f"by signal {-code}"

@@ -262,7 +262,7 @@ class _Spares:
             self.make_at = time.monotonic() + _CALM if len(self._made) < _MOST_SPARES else None
         except OSError as error:
             self.make_at = None
-            _log(f"The folder of a command to come could not be made: {error}")
+            _log(f"The folder of a future command could not be made: {error}")
 
     def close(self) -> None:
         """Nobody asks for a command any more."""

@@ -53,7 +53,7 @@ class SupervisorClient:
             except TimeoutError:
                 raise
             except OSError as gone:  # the supervisor was killed: a new one is started, and asked instead
-                log.warning("The supervisor of jobs is gone (%s); a new one is started.", gone)
+                log.warning("The supervisor of jobs has ended (%s); starting a new one.", gone)
                 self._disconnect(connection)
                 connection = self._connected()
                 connection.ask(request)
@@ -62,7 +62,7 @@ class SupervisorClient:
             except SupervisorGoneError:
                 if Path(request["folder"]).exists():
                     raise
-                log.warning("The supervisor of jobs was killed before it took a command; a new one is asked.")
+                log.warning("The supervisor of jobs was killed before it accepted a command; starting a new one.")
             self._disconnect(connection)
             connection = self._connected()
             connection.ask(request)
@@ -152,7 +152,7 @@ class _Connection:
             while self.asks.recv(1 << 16):
                 pass  # an answer for which nobody waits any more
         except OSError as problem:
-            log.debug("The supervisor of jobs did not say good-bye: %s", problem)
+            log.debug("The supervisor of jobs did not confirm its end: %s", problem)
 
     def hang_up(self) -> None:
         for connection in (self.asks, self.notices):

@@ -32,12 +32,10 @@ def tools_for(jobs: "Jobs") -> list[Tool]:
         """
         outcome = await jobs.astart(command, watch=watch or (), timeout=timeout, cwd=cwd)
         if isinstance(outcome, Inline):
-            note = "It was run to its end at once, because nothing could be delivered later."
+            note = "It was run to its end immediately, because nothing could be delivered later."
             result, cut = _shortened(outcome.result)
             if cut:
-                note += (
-                    f" The first {cut} characters of its output are left out, and kept nowhere: write them to a file."
-                )
+                note += f" The first {cut} characters of its output are not shown and not kept: use a file for them."
             return {"state": "over", "result": result, "note": note}
         if isinstance(outcome, Pushed):
             note = f"You will be told when it ends, through {outcome.channel}."

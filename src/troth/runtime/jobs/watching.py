@@ -49,15 +49,14 @@ class WatchPatterns:
 
     def __init__(self, patterns: "str | re.Pattern[str] | Iterable[str | re.Pattern[str]]") -> None:
         if not isinstance(patterns, Iterable) and not isinstance(patterns, re.Pattern):
-            raise MisuseError(f"`watch` is {patterns!r}: give texts, or `re.compile(…)` of them. Nothing was started.")
+            raise MisuseError(f"`watch` is {patterns!r}: give strings or compiled patterns. Nothing was started.")
         several = [patterns] if isinstance(patterns, str | re.Pattern) else list(patterns)
         checked: list[Any] = several
         for pattern in checked:
             text = _text(pattern) if isinstance(pattern, str | re.Pattern) else None
             if not isinstance(text, str) or not text or "\n" in text or not _is_whole(text):
                 raise MisuseError(
-                    f"`watch` has {pattern!r}, which is neither a text within a line nor `re.compile(…)` of one.\n"
-                    "Nothing was started."
+                    f"`watch` has {pattern!r}, which is neither a string nor a compiled pattern.\nNothing was started."
                 )
         self._patterns: list[str | re.Pattern[str]] = several
         literals = [pattern.encode() for pattern in several if isinstance(pattern, str)]

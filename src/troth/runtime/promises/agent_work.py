@@ -47,7 +47,7 @@ class AgentWork:
         name = f"{getattr(kind, '__module__', None) or 'builtins'}.{kind.__qualname__}"
         if name in self._agents:
             raise MisuseError(
-                f"There is another agent {name!r} already, so the two could not be told apart after a restart.\n"
+                f"There is another agent {name!r} already, so the two could not be distinguished after a restart.\n"
                 "Nothing was started. Give both to the runtime by name: `Runtime(agents={'name': agent})`."
             )
         self._agents[name] = agent

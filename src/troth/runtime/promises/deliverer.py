@@ -151,12 +151,12 @@ class Deliverer:
                     try:
                         pause = await self._round()
                     except StoreError as error:
-                        log.warning("The channel %r could not be served just now: %s", self.channel.name, error)
+                        log.warning("The channel %r could not be served: %s", self.channel.name, error)
                         pause = _LOOK
                     except Exception:
                         if self._is_closed:
                             return
-                        log.exception("Serving the channel %r failed; it is tried again.", self.channel.name)
+                        log.exception("Serving the channel %r failed; trying again.", self.channel.name)
                         pause = _LOOK
                     if pause > 0:
                         await self.bell.await_ring(count, pause)
@@ -248,7 +248,7 @@ class Deliverer:
         try:
             return capability_of(self.channel)
         except (Exception, KeyboardInterrupt, SystemExit):
-            log.exception("The channel %r cannot say what it can do; nothing is sent.", self.channel.name)
+            log.exception("The capability of the channel %r cannot be read; nothing is sent.", self.channel.name)
             return Capability.NONE
 
     async def _can_push(self) -> bool:
@@ -256,7 +256,7 @@ class Deliverer:
         can_push = self._capability() is Capability.PUSH
         name = self.channel.name
         if not can_push and self.store.promises.next_due(name, self.owner) is not None:
-            why = "the channel cannot push just now"
+            why = "the channel cannot push at the moment"
             await self.store.acommit(
                 OUTBOX_SWEEP, lambda tx: tx.promises.downgrade(name, why, self.store.clock(), home=self.home)
             )
@@ -341,9 +341,7 @@ class Deliverer:
                 tx.promises.give_back(lease.delivery, lease.token, now, due_at=due_at, is_unsent=not lease.is_begun)
 
         if strays:
-            log.warning(
-                "%d deliveries through %r were interrupted; they are tried again.", len(strays), self.channel.name
-            )
+            log.warning("%d deliveries through %r were interrupted; trying them again.", len(strays), self.channel.name)
             await self.store.acommit(OUTBOX_TAKE_BACK, work)
             for lease in strays:
                 self.held.drop_lease(lease)
@@ -359,7 +357,7 @@ class Deliverer:
         now = self.store.clock()
         delivery = delivery_for(record, promise, now)
         if self.options.max_age is not None and delivery.age > self.options.max_age and not await self._wants(delivery):
-            problem = f"it is {delivery.age:.0f} s old, and the channel did not want it"
+            problem = f"it is {delivery.age:.0f} s old, and the channel refused it"
             declined = Settlement(DeliveryState.STORED, problem=problem, declined_by=self.channel.name)
             self.held.begin(record.id)
             outcomes.append(Attempted(record.id, token, declined))
@@ -392,7 +390,7 @@ class Deliverer:
         try:
             return bool(await call(self.options.confirm, delivery))
         except (Exception, KeyboardInterrupt, SystemExit):
-            log.exception("It is unclear whether the delivery %r is wanted; it stays stored.", delivery.id)
+            log.exception("It is unclear whether the delivery %r is needed; it stays stored.", delivery.id)
             return False
 
     async def _answer(self, delivery: Delivery) -> object:
@@ -459,7 +457,7 @@ class Deliverer:
             await self.store.acommit(OUTBOX_RECEIPT, lambda tx: self._settle_all(tx, outcomes))
         except StoreError as error:
             # The effects may have happened: what they came to is kept, with the leases, until the store takes it.
-            log.warning("What %d deliveries came to could not be written yet: %s", len(outcomes), error)
+            log.warning("The results of %d deliveries could not be written yet: %s", len(outcomes), error)
             self._unwritten.extend(outcomes)
             return
         for outcome in outcomes:
@@ -518,7 +516,7 @@ class Deliverer:
 
 
 def _is_running(task: "asyncio.Task[Any] | None") -> bool:
-    """Whether this task is at work just now."""
+    """Whether this task is at work."""
     try:
         return asyncio.current_task() is task
     except RuntimeError:

@@ -140,7 +140,7 @@ class Outbox:
         if not isinstance(given, Channel) or not isinstance(name, str) or not name:
             raise MisuseError(
                 f"{channel!r} is not a channel with a name.\nNothing was opened: deliveries find their channel by its "
-                "name, after a restart too.\n"
+                "name, even after a restart.\n"
                 'Derive a class from `Channel`, write `name = "…"` in it, and open an object of it.'
             )
         if second_route == name:
@@ -157,7 +157,7 @@ class Outbox:
         )
         with self._lock:
             if name in self._deliverers:
-                raise MisuseError(f"A channel {name!r} is open already. Nothing was done; close that one first.")
+                raise MisuseError(f"A channel {name!r} is already open. Nothing was done; close that one first.")
             self._deliverers[name] = deliverer
 
         def work(tx: Transaction) -> None:
@@ -276,8 +276,8 @@ class Outbox:
         record = self.store.promises.delivery(delivery_id)
         if record is None:
             raise UnknownDeliveryError(
-                f"There is no delivery {delivery_id!r} in this store, and there never was.\n"
-                "`troth outbox list` shows those that are pending; work that is under way has none yet."
+                f"There is no delivery {delivery_id!r} in this store, and there never was one.\n"
+                "`troth outbox list` lists the pending ones; unfinished work has none yet."
             )
         return record
 
@@ -347,7 +347,7 @@ class Outbox:
             since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(record.finished_at))
             raise MisuseError(f"The delivery {delivery_id!r} has expired since {since}: its result is gone.")
         raise MisuseError(
-            f"The delivery {delivery_id!r} is {record.state}, so it is pending already. Nothing was done."
+            f"The delivery {delivery_id!r} is {record.state}, so it is already pending. Nothing was done."
         )
 
     # The sweep
@@ -357,11 +357,11 @@ class Outbox:
             try:
                 await self._sweep()
             except StoreError as error:
-                log.warning("The sweep of the outbox failed; it is tried again: %s", error)
+                log.warning("The sweep of the outbox failed; trying again: %s", error)
             except Exception:
                 if self._is_closed:
                     return
-                log.exception("The sweep of the outbox failed; it is tried again.")
+                log.exception("The sweep of the outbox failed; trying again.")
             await asyncio.sleep(_SWEEP)
 
     async def _sweep(self) -> None:
@@ -428,7 +428,8 @@ class Outbox:
     def _check_process(self) -> None:
         if self._pid != os.getpid():
             raise MisuseError(
-                "This outbox belongs to the process that forked this one. Nothing was done; open a new runtime."
+                "This outbox belongs to the process that this one was forked from.\n"
+                "Nothing was done; open a new runtime."
             )
 
     def close(self) -> None:

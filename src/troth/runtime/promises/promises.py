@@ -222,7 +222,7 @@ class Promises:
         self._outbox.check_usable()
         if self._must_bind and turn_session() is None:
             raise PromiseRefused(
-                f"nothing is bound in the thread {threading.current_thread().name!r}, so the result has no receiver",
+                f"no channel is bound in the thread {threading.current_thread().name!r}, so the result has no receiver",
                 "Bind the turn with `with bind(session, channel)`. A thread that Troth did not start has no context: "
                 "start its work with `contextvars.copy_context().run`, or through `troth.bridge.call`.",
             )
@@ -239,7 +239,7 @@ class Promises:
     def _is_inline(binding: Binding, detach: Detach) -> bool:
         if detach == "must" and binding.capability is Capability.NONE:
             raise PromiseRefused(
-                f"nothing can be told to the session {binding.session!r} later ({binding.because})",
+                f"nothing can be delivered to the session {binding.session!r} later ({binding.because})",
                 'Start it with `detach="may"` to have it done here and now, or in a turn that is bound to a channel '
                 "which can push or store.",
             )
@@ -292,8 +292,8 @@ class Promises:
         record = self._store.promises.find(promise_id)
         if record is None:
             raise UnknownPromiseError(
-                f"There is no promise {promise_id!r} in this store, and there never was.\n"
-                "`runtime.promises.list()` shows those that there are."
+                f"There is no promise {promise_id!r} in this store, and there never was one.\n"
+                "`runtime.promises.list()` lists the promises."
             )
         asking = session if session is not None else turn_session()
         if asking not in (None, record.session):
@@ -378,7 +378,7 @@ class Promises:
             return self._kinds[record.work]
         except KeyError:
             raise MisuseError(
-                f"The promise {record.id!r} is kept by work of the kind {record.work!r}, of which this runtime knows "
+                f"The promise {record.id!r} belongs to work of the kind {record.work!r}, of which this runtime knows "
                 "nothing. It was not cancelled."
             ) from None
 
@@ -405,12 +405,12 @@ def _check_detach(detach: object) -> None:
 
 def _checked_id(promise_id: object) -> str:
     if not isinstance(promise_id, str) or not promise_id:
-        raise MisuseError(f"`promise_id` is {promise_id!r}; it can be a text, or left out. Nothing was started.")
+        raise MisuseError(f"`promise_id` is {promise_id!r}; it has to be a string, or omitted. Nothing was started.")
     return promise_id
 
 
 def _taken(promise_id: str) -> MisuseError:
-    return MisuseError(f"There is a promise {promise_id!r} already. Nothing was started; leave the id out.")
+    return MisuseError(f"There is already a promise {promise_id!r}. Nothing was started; omit the id.")
 
 
 def _new_id() -> str:

@@ -23,7 +23,7 @@ class Retention:
             raise MisuseError("A retention without an end is None, not `math.inf`.")
         if self.seconds is not None and not self.seconds > 0:
             raise MisuseError(
-                f"A retention of {self.seconds!r} s would let every result go before anybody could ask for it.\n"
+                f"A retention of {self.seconds!r} s would delete every result before it could be read.\n"
                 "Give a number of seconds above 0, or None to keep results forever."
             )
 

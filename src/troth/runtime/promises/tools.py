@@ -28,10 +28,10 @@ def tools_for(promises: "Promises", session: Callable[[], str]) -> list[Tool]:
         """
         outcome = await promises.astart(agent, prompt=prompt)
         if isinstance(outcome, Inline):
-            note = "It was done at once, because nothing could be delivered later."
+            note = "It was done immediately, because nothing could be delivered later."
             return {"state": "done", "result": outcome.result, "note": note}
         if isinstance(outcome, Pushed):
-            note = f"The result will arrive by itself, through {outcome.channel}."
+            note = f"The result will be delivered through {outcome.channel}."
             return {"promise": outcome.promise.id, "delivery": "pushed", "note": note}
         note = f"{outcome.note} Use `wait_for_promise` or `look_at_promise` to get it."
         return {"promise": outcome.promise.id, "delivery": "stored", "note": note}

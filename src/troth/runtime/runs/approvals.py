@@ -45,7 +45,7 @@ def answer_question(
         ) from None
     except NotAwaitedError:
         raise MisuseError(
-            f"The run {run_id!r} was not answered: the question of {place!r} was answered a moment before.\n"
+            f"The run {run_id!r} was not answered: the question of {place!r} had just been answered.\n"
             "Nothing was done. The first answer counts."
         ) from None
 
@@ -53,5 +53,5 @@ def answer_question(
 def _too_late(run_id: str, place: str, deadline: float, now: float) -> str:
     return (
         f"The run {run_id!r} was not answered: the question of {place!r} could be answered until {at(deadline)}, "
-        f"{span(max(0.0, now - deadline))} ago. Silence until then is a no."
+        f"{span(max(0.0, now - deadline))} ago. No answer until then counts as a refusal."
     )

@@ -133,7 +133,7 @@ class Follow:
         try:
             self._source.callback_failed(self.run_id, name, error)
         except TrothError as problem:
-            log.warning("That a callback of run %r raised could not be written down: %s", self.run_id, problem)
+            log.warning("That a callback of run %r raised could not be recorded: %s", self.run_id, problem)
 
 
 async def _awaited(value: Any) -> Any:
@@ -169,7 +169,9 @@ async def leave_here(follow: Follow, task: "asyncio.Task[None]") -> None:
         calls = follow.calls
         await asyncio.wait([task], timeout=_GRACE)
     if not task.done():
-        log.warning("A callback of run %r did not return within %g s; it was left.", follow.run_id, _GRACE)
+        log.warning(
+            "A callback of run %r did not return within %g s; the run no longer waits for it.", follow.run_id, _GRACE
+        )
         task.cancel()
 
 
@@ -221,7 +223,11 @@ class EventThread:
         while not follow.done.wait(_GRACE) and calls != follow.calls:
             calls = follow.calls
         if not follow.done.is_set():
-            log.warning("A callback of run %r did not return within %g s; it was left.", follow.run_id, _GRACE)
+            log.warning(
+                "A callback of run %r did not return within %g s; the run no longer waits for it.",
+                follow.run_id,
+                _GRACE,
+            )
 
     def close(self) -> None:
         """Tell what there is to tell, and end."""

@@ -41,7 +41,7 @@ class RunReader:
             )
         if run is None:
             near = nearest(run_id, [run.id for run in self._engine.list(limit=500)])
-            advice = f"Did you mean {near!r}?" if near else "`troth runs list` shows those that there are."
+            advice = f"Did you mean {near!r}?" if near else "`troth runs list` lists the runs."
             raise UnknownRunError(f"There is no run {run_id!r} in this store. {advice}")
         return run
 

@@ -125,5 +125,5 @@ class RunWaiter:
                         bell.wait(rings, _LOOK_AGAIN)
                         continue
                 except RunFailedError as failed:
-                    log.info("A run that was taken up again did not complete: %s", failed)
+                    log.info("A run that was resumed did not complete: %s", failed)
                 return

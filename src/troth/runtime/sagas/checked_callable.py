@@ -59,7 +59,7 @@ def judge(call: Callable[..., object], name: str) -> CheckedCallable:
     color = color_of(call)
     function = _function(call)
     if type(function) is FunctionType and function.__code__.co_flags & _GENERATORS:
-        advice = "Return a list, or drain the generator in a function of its own."
+        advice = "Return a list, or consume the generator in a separate function."
         raise WrongColorError(f"{name} is a generator function: calling it does none of its work", advice)
     if color is Color.UNKNOWN:
         advice = "Wrap it in a plain `def` or an `async def`; give a mock a `spec`."
@@ -103,7 +103,7 @@ def _parameters(call: Callable[..., object], name: str) -> tuple[frozenset[str] 
         if parameter.kind is parameter.POSITIONAL_ONLY and parameter.default is parameter.empty
     ]
     if by_position:
-        problem = f"{name} takes `{by_position[0]}` by position only, and arguments are given by name"
+        problem = f"{name} takes `{by_position[0]}` by position only, but arguments are passed by name"
         raise WrongColorError(problem, "Remove the `/` from its signature, or wrap it.")
     names = frozenset(parameter.name for parameter in by_name)
     takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)

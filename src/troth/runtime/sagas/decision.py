@@ -38,7 +38,7 @@ def decide(saga: Saga) -> Generator[Step, Any, SagaOutcome]:
             was_cancelled = True
             if cancelled.has_begun:
                 happened.append(_undoable(step, undo_names, arguments, None))
-            when = "while this step was at work" if cancelled.has_begun else "before this step began"
+            when = "while this step was running" if cancelled.has_begun else "before this step began"
             failure = StepFailed(step.name, "RunCancelledError", f"the saga was cancelled {when}")
             break
         happened.append(_undoable(step, undo_names, arguments, results[step.name]))

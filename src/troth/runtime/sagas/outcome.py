@@ -54,7 +54,7 @@ class SagaOutcome:
         lines = [f"{self.state}: {why}"]
         lines.append(f"undone: {', '.join(self.undone) or 'nothing'}")
         if self.kept:
-            lines.append(f"kept, having no undo: {', '.join(self.kept)}")
+            lines.append(f"not undone, because they have no undo: {', '.join(self.kept)}")
         lines += [f"NOT undone: {failure.step}, because its undo failed with {failure}" for failure in self.not_undone]
         return "\n".join(lines)
 

@@ -108,7 +108,7 @@ class Saga:
 
 def _check_name(saga: str, name: object) -> None:
     if not isinstance(name, str) or not name:
-        raise MisuseError(f"A step of the saga {saga!r} is named {name!r}; give it a text to be told by.")
+        raise MisuseError(f"A step of the saga {saga!r} is named {name!r}; give it a string as its name.")
 
 
 def _tried(call: Callable[..., object], title: str, retry: Retry | int, timeout: float | None) -> Tried:
@@ -129,4 +129,4 @@ def _refuse(subject: str, surplus: list[str], missing: list[str]) -> None:
     if surplus:
         raise MisuseError(f"{subject} does not take {surplus[0]!r}, which the step's arguments have.\nNothing ran.")
     if missing:
-        raise MisuseError(f"{subject} needs {missing[0]!r}, which the step is not given.\nNothing ran.")
+        raise MisuseError(f"{subject} needs {missing[0]!r}, which is not among the step's arguments.\nNothing ran.")

@@ -79,5 +79,5 @@ def _check_begun(value: object) -> None:
     if is_unbegun or isinstance(value, AsyncGeneratorType):
         raise MisuseError(
             f"The undo returned a generator (`{value.__qualname__}`), so its work was not done.\n"  # type: ignore[attr-defined]
-            "Go through the generator in a function of its own."
+            "Consume the generator in a separate function."
         )

@@ -52,14 +52,14 @@ class Action:
         default = Reversibility.FULL if undo is not None or read_only else Reversibility.NONE
         self.reversibility = default if reversibility is None else Reversibility(reversibility)
         if self.reversibility is Reversibility.FULL and undo is None and not read_only:
-            raise MisuseError(f"The action {name!r} is said to be fully reversible, and has no `undo`. Give it one.")
+            raise MisuseError(f"The action {name!r} is declared fully reversible, but has no `undo`. Give it one.")
         if undo_window is not None and undo is None:
-            raise MisuseError(f"The action {name!r} has an `undo_window` and no `undo`: nothing would ask for it.")
+            raise MisuseError(f"The action {name!r} has an `undo_window` but no `undo`, so the window has no effect.")
         self.command = command
         self.paths = tuple(paths)
         for name_of_input in (*self.paths, *(() if command is None else (command,))):
             if self.call.takes is not None and name_of_input not in self.call.takes:
-                raise MisuseError(f"The action {name!r} has no input {name_of_input!r}: nothing would be compared.")
+                raise MisuseError(f"The action {name!r} has no input {name_of_input!r}: nothing would be checked.")
         self.read_only = read_only
         self.is_admin = is_admin
         self.undo_window = None if undo_window is None else check_number("`undo_window`", undo_window, 0, 1e9)

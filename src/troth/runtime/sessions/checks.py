@@ -23,7 +23,7 @@ def check_id(what: str, value: object) -> str:
 def check_text(what: str, value: object) -> str:
     """`value` if it is a text with something in it."""
     if not isinstance(value, str) or not value.strip():
-        raise MisuseError(f"{what} is {value!r}; it has to be a text that says something. Nothing was done.")
+        raise MisuseError(f"{what} is {value!r}; it has to be a string that is not empty. Nothing was done.")
     return value
 
 

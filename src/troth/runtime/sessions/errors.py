@@ -82,7 +82,7 @@ class AuditBrokenError(RunError):
 
 
 class AnchorFailedError(RunError):
-    """The newest entry of the audit trail could not be anchored; with `strict=True` nothing goes on meanwhile."""
+    """The newest audit entry could not be anchored. With `strict=True`, nothing continues until it can be."""
 
 
 class HookFailedError(RunError):

@@ -202,5 +202,5 @@ def unknown_session(session_id: object) -> UnknownSessionError:
     """The error of naming a session that there is not."""
     return UnknownSessionError(
         f"There is no session {session_id!r} in this store. Nothing was done.\n"
-        "`hypervisor.sessions()` and `troth session list` show those that there are."
+        "`hypervisor.sessions()` and `troth session list` list the sessions."
     )

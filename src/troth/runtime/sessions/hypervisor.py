@@ -123,7 +123,7 @@ class Hypervisor:
     ) -> None:
         hooks = {"trust": trust, "verifier": verifier, "history": history}
         if not any(hooks.values()) and (hook_timeout is not None or on_hook_failure is not None):
-            raise MisuseError("`hook_timeout` and `on_hook_failure` are about hooks, and none was given. Give one.")
+            raise MisuseError("`hook_timeout` and `on_hook_failure` need a hook, and none was given. Give one.")
         if on_hook_failure not in (None, "refuse", "probation"):
             raise MisuseError(f"`on_hook_failure` is {on_hook_failure!r}; it can be 'refuse' or 'probation'.")
         limit = 5.0 if hook_timeout is None else check_number("`hook_timeout`", hook_timeout, 0.001, 3600)
@@ -205,13 +205,13 @@ class Hypervisor:
         actions = self._actions.values()
         if config.commands is not None and not any(action.command is not None for action in actions):
             raise MisuseError(
-                "`commands` was given, and no registered action has a `command`, so it would never apply.\n"
-                "Nothing was created. Say which input of an action is one: `Action(…, command='line')`."
+                "`commands` was given, but no registered action has a `command`, so it would never apply.\n"
+                "Nothing was created. Mark the input of an action that is a command: `Action(…, command='line')`."
             )
         if config.paths is not None and not any(action.paths for action in actions):
             raise MisuseError(
-                "`paths` was given, and no registered action has `paths`, so it would never apply.\n"
-                "Nothing was created. Say which inputs of an action are paths: `Action(…, paths=['file'])`."
+                "`paths` was given, but no registered action has `paths`, so it would never apply.\n"
+                "Nothing was created. Mark the inputs of an action that are paths: `Action(…, paths=['file'])`."
             )
 
     def _know(self, what: Runnable) -> tuple[str, Any]:
@@ -326,7 +326,7 @@ class Hypervisor:
         check_state(session_id, operation, row.state)
         if operation not in ("terminate", "leave", "kill") and now >= row.ends_at:
             raise SessionStateError(
-                f"The time of session {session_id!r} is up, so `{operation}` was refused. Nothing was changed."
+                f"The time of session {session_id!r} is over, so `{operation}` was refused. Nothing was changed."
             )
         return row
 
@@ -366,7 +366,7 @@ class Hypervisor:
         if score is None and "trust" not in self._hooks:
             raise MisuseError("`score` is missing, and there is no trust source to ask. No agent was admitted.")
         if history is not None and "history" not in self._hooks:
-            raise MisuseError("`history` was given, and there is no hook `history` that would look at it.")
+            raise MisuseError("`history` was given, but there is no hook `history` that reads it.")
         self._precheck_join(session_id, agent)
         effective, is_on_probation = self._trusted(session_id, agent, score, history)
 
@@ -378,7 +378,7 @@ class Hypervisor:
             strangers = sorted(set(consensus) - {*present, row.creator} | ({agent} & set(consensus)))
             if strangers:
                 raise CannotJoinError(
-                    f"{strangers[0]!r} cannot vouch for {agent!r}: only those who are there, and the creator, can.\n"
+                    f"{strangers[0]!r} cannot vouch for {agent!r}: only present members and the creator can.\n"
                     "Nothing was changed."
                 )
             ring = ring_of(effective, config.min_score, consensus, {*present, row.creator})
@@ -422,9 +422,9 @@ class Hypervisor:
             if "trust" in self._hooks:
                 effective = min(effective, self._score(agent))
             if "history" in self._hooks and not self._hooks["history"].ask(agent, history):
-                raise CannotJoinError(f"The history of {agent!r} is not in order, says the hook. Nothing was changed.")
+                raise CannotJoinError(f"The history of {agent!r} was rejected by the hook. Nothing was changed.")
             if "verifier" in self._hooks and not self._hooks["verifier"].ask(session_id, agent):
-                raise CannotJoinError(f"{agent!r} does not behave, says the verifier. Nothing was changed.")
+                raise CannotJoinError(f"{agent!r} was rejected by the verifier. Nothing was changed.")
         except HookFailedError as problem:
             if not self._is_lenient:
                 raise CannotJoinError(f"{agent!r} was not admitted: {problem}\nNothing was changed.") from problem
@@ -480,11 +480,11 @@ class Hypervisor:
                 raise _not_a_member(session_id, agent)
             why = None
             if member.elevated_until is not None and now < member.elevated_until:
-                why = "it is elevated already"
+                why = "it is already elevated"
             elif target >= member.ring:
                 why = f"it is in ring {member.ring} already"
             elif member.score < _ELEVATION[target]:
-                why = f"that needs a score of {_ELEVATION[target]:g}, and it has {member.score:g}"
+                why = f"this needs a score of {_ELEVATION[target]:g}, and it has {member.score:g}"
             if why is not None:
                 refusal = GateRefusal("elevation", f"{agent!r} was not elevated to ring {int(target)}: {why}.")
                 self.governance.refuse(tx, session_id, agent, f"elevation to ring {int(target)}", refusal, now)
@@ -682,7 +682,7 @@ class Hypervisor:
             row = tx.sessions.ask(ask_id)
             if row is None:
                 raise MisuseError(
-                    f"There is no act {ask_id!r} that waits for anybody. `hypervisor.asks()` shows those."
+                    f"There is no act {ask_id!r} that waits for an answer. `hypervisor.asks()` lists those that do."
                 )
             answers = json.loads(row.answers)
             why = _no_answer(row, by, seen_digest, [who for who, *_ in answers], now)
@@ -787,16 +787,16 @@ class Hypervisor:
         verdict = self.verify_audit()
         if verdict.is_broken:
             raise AuditBrokenError(
-                f"The session {session_id!r} is terminating, and its audit trail does not hold: {verdict.problem}.\n"
-                "No member acts in it any more. Look at it with `troth audit verify`.",
+                f"The session {session_id!r} is terminating, and its audit trail is not valid: {verdict.problem}.\n"
+                "No member can act in it. Run `troth audit verify`.",
                 verdict,
             )
         unstopped = self._stopper.stop(self.store.read_sessions(lambda rows: rows.open_work(session_id)), timeout)
         if unstopped or not self._archive(session_id):
             self._note_left(session_id, unstopped)
             raise SessionNotEndedError(
-                f"The session {session_id!r} stays terminating: {'; '.join(unstopped) or 'something goes on in it'}.\n"
-                "No member acts in it any more. `terminate` tries again.",
+                f"The session {session_id!r} stays terminating: {'; '.join(unstopped) or 'there is activity in it'}.\n"
+                "No member can act in it. `terminate` tries again.",
                 unstopped,
             )
         return self._view(session_id)
@@ -815,7 +815,7 @@ class Hypervisor:
         self.governance.commit(END, work)
 
     def _archive(self, session_id: str) -> bool:
-        """Archive a session that is terminating, unless something goes on in it. Answers whether it is archived."""
+        """Archive a session that is terminating, unless there is activity in it. Answers whether it is archived."""
 
         def work(tx: Transaction, now: float) -> bool:
             row = self.governance.find(tx, session_id)
@@ -864,7 +864,7 @@ class Hypervisor:
             )
         )
         for session_id in due:
-            self._begin_end(session_id, "its time is up")
+            self._begin_end(session_id, "its time is over")
         for row in ending:
             open_work = self.store.read_sessions(lambda rows, row=row: rows.open_work(row.id))  # type: ignore[misc]
             stoppable = [work_row for work_row in open_work if work_row.kind in ("conversation", "job")]
@@ -917,7 +917,7 @@ def _state(word: SessionState | str) -> SessionState:
         return SessionState(word)
     except ValueError:
         names = ", ".join(state.value for state in SessionState)
-        raise MisuseError(f"A session cannot be in the state {word!r}. Those there are: {names}.") from None
+        raise MisuseError(f"A session cannot be in the state {word!r}. The states are: {names}.") from None
 
 
 def _check_joining(rows: SessionRows, session_id: str, agent: str, config: SessionConfig) -> None:
@@ -938,13 +938,13 @@ def _check_joining(rows: SessionRows, session_id: str, agent: str, config: Sessi
 def _no_answer(row: AskRow, by: str, seen: str | None, answered: Sequence[str], now: float) -> str | None:
     """Why somebody cannot answer; nothing if they can."""
     if row.state != "open":
-        return f"it does not wait any more, its state is {row.state!r}"
+        return f"it no longer waits: its state is {row.state!r}"
     if now >= row.expires_at:
-        return "its time is up"
+        return "its time is over"
     if seen is not None and seen != row.digest:
         return f"what waits is {row.digest}, and not {seen}"
     if by == row.agent:
-        return "an agent cannot answer for itself"
+        return "an agent cannot approve its own act"
     return f"{by!r} has answered already" if by in answered else None
 
 

@@ -33,7 +33,7 @@ class Elsewhere:
 
     def step(self, conversation: Conversation) -> NoReturn:
         """Never: the agent is not here."""
-        raise MisuseError(f"The agent of {conversation.id!r} runs in a process of its own. Nothing was run here.")
+        raise MisuseError(f"The agent of {conversation.id!r} runs in its own process. Nothing was run here.")
 
 
 def check_reference(agent: object) -> str:
@@ -41,7 +41,7 @@ def check_reference(agent: object) -> str:
     if isinstance(agent, str) and all(agent.partition(":")):
         return agent
     raise MisuseError(
-        f"An agent that runs in a process of its own is named `package.module:name`, "
+        f"An agent that runs in its own process is named `package.module:name`, "
         f"and {agent!r} is not such a name.\nNothing was opened."
     )
 

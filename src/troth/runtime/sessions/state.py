@@ -47,8 +47,8 @@ def check_state(session_id: str, operation: str, state: str) -> None:
         return
     instead = [name for name, states in ALLOWED.items() if now in states]
     needed = ", ".join(one.value for one in SessionState if one in ALLOWED[operation])
-    advice = f"In this state one can {', '.join(instead)}." if instead else "It is over, and can only be read."
+    advice = f"In this state you can {', '.join(instead)}." if instead else "The session is over, and can only be read."
     raise SessionStateError(
-        f"The session {session_id!r} is {now.value}, and `{operation}` is done in the states {needed}.\n"
+        f"The session {session_id!r} is {now.value}, and `{operation}` is possible only in the states {needed}.\n"
         f"Nothing was changed. {advice}"
     )

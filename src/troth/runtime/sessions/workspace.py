@@ -34,7 +34,7 @@ def resolve(root: str, path: object) -> str:
     """The path it really is, below `root`; `WorkspacePathError` if it leads out. A relative one starts at `root`."""
     if not isinstance(path, str) or not path or "\0" in path or "\\" in path:
         raise WorkspacePathError(
-            f"{path!r} is not a path in a workspace. Nothing was done. Name a text below {root!r}."
+            f"{path!r} is not a path in a workspace. Nothing was done. Name a file below {root!r}."
         )
     real = posixpath.normpath(posixpath.join(root, path))
     if real.startswith("//"):
@@ -108,7 +108,7 @@ class Workspace:
         """Write a text. The answer is the path it really has."""
         real = self._resolve(path)
         if not isinstance(text, str):
-            raise MisuseError(f"A workspace holds texts, and {text!r} is none. Nothing was written.")
+            raise MisuseError(f"A workspace holds text, and {text!r} is none. Nothing was written.")
 
         def then(tx: Transaction, now: float) -> GateRefusal | None:
             row = tx.sessions.file(self._session, real)
@@ -159,7 +159,8 @@ class Workspace:
             is_privileged = standing is not None and standing.ring <= Ring.PRIVILEGED
             if row.owner != self._agent and not is_privileged:
                 return GateRefusal(
-                    "permission", f"{real!r} belongs to {row.owner!r}; only its owner or ring 1 can say who may use it."
+                    "permission",
+                    f"{real!r} belongs to {row.owner!r}; only its owner or ring 1 can change its permissions.",
                 )
             tx.sessions.put_file(self._session, row._replace(readers=lists[0], writers=lists[1]))
             return None
@@ -174,10 +175,10 @@ class Workspace:
         def then(tx: Transaction, now: float) -> GateRefusal | None:  # noqa: ARG001
             if tx.sessions.has_snapshot(self._session, name):
                 return GateRefusal(
-                    "snapshot", f"There is a snapshot {name!r} already. Nothing was kept; use another name."
+                    "snapshot", f"There is already a snapshot {name!r}. No snapshot was made; use another name."
                 )
             if tx.sessions.take_snapshot(self._session, name) == 0:
-                return GateRefusal("snapshot", "There is no text to keep. Nothing was kept.")
+                return GateRefusal("snapshot", "There is no text, so no snapshot was made.")
             return None
 
         self._perform("a snapshot", Ring.STANDARD, "snapshot", {"snapshot": name}, then)

@@ -36,7 +36,7 @@ def check_store(store: Store) -> Checked:
     entries = _audit(store, problems)
     counts = store.promises.counts()
     if not counts.is_balanced:
-        problems.append(f"the outbox does not add up: {counts}")
+        problems.append(f"the counts of the outbox do not agree: {counts}")
     return Checked(runs, conversations, entries, tuple(problems))
 
 

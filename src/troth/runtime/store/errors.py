@@ -59,11 +59,11 @@ class NotJsonError(MisuseError):
 
 
 class NotAStoreError(MisuseError):
-    """The file is a database of somebody else's, or no database at all. It was not touched."""
+    """The file is a database of somebody else's, or no database at all. It was not changed."""
 
 
 class NewerStoreError(MisuseError):
-    """The file was written by a newer Troth. It was not touched."""
+    """The file was written by a newer Troth. It was not changed."""
 
 
 class UnsupportedSqliteError(MisuseError):
@@ -89,7 +89,7 @@ class DamagedStoreError(StoreError):
         self.what = what
         self.why = why
         super().__init__(
-            f"What the store keeps of {what} is damaged: {why}. It was left as it is.\n"
+            f"The record of {what} is damaged: {why}. It was left as it is.\n"
             "Bytes of the file have changed. Look at the disk, and continue with a copy of the file from before."
         )
 
@@ -107,7 +107,7 @@ class CursorTrimmedError(RunError):
     def __init__(self, stream: str, after: int, first: int) -> None:
         super().__init__(
             f"The entries {after + 1} to {first - 1} of the stream {stream!r} are gone: it was trimmed.\n"
-            f"Continue with entry {first}, or read again what the stream is about."
+            f"Continue with entry {first}, or read the current state instead."
         )
         self.stream = stream
         self.after = after

@@ -100,7 +100,7 @@ def _declare(point: _Point) -> _Point:
     if declared != point:
         raise MisuseError(
             f"The commit point {point.name!r} is declared twice: for {declared.why!r} and for {point.why!r}.\n"
-            "A test that arms one would stop at the other. Give one of them another name."
+            "A test that arms one of them would also stop at the other. Give one of them another name."
         )
     return point
 

@@ -98,7 +98,7 @@ def read(text: str | None, what: str) -> Any:
     try:
         return decode(text)
     except (ValueError, TypeError, RecursionError) as cause:
-        raise DamagedStoreError(what, f"it is not JSON any more ({cause})") from cause
+        raise DamagedStoreError(what, f"it is not valid JSON ({cause})") from cause
 
 
 def _refusal(value: object, what: str, cause: Exception) -> NotJsonError:
@@ -107,7 +107,7 @@ def _refusal(value: object, what: str, cause: Exception) -> NotJsonError:
     except RecursionError:
         problem = None
     if problem is None and isinstance(cause, RecursionError):
-        return NotJsonError(what, what, "nested too deeply to be written down")
+        return NotJsonError(what, what, "nested too deeply")
     return problem or NotJsonError(what, what, f"refused by the encoder: {cause}")
 
 
@@ -117,7 +117,7 @@ def _problem(value: object, path: str, above: tuple[int, ...]) -> NotJsonError |
     if isinstance(value, float) and value - value != 0:
         return NotJsonError(subject, path, f"`{value!r}`, and JSON has no such number")
     if isinstance(value, int) and value.bit_length() > _MOST_BITS and _is_too_long(value):
-        return NotJsonError(subject, path, "a number of more digits than Python writes down; keep it as text")
+        return NotJsonError(subject, path, "a number with more digits than Python can write; use a string")
     if value is None or isinstance(value, str | int | float):
         return None
     if id(value) in above:
@@ -143,7 +143,7 @@ def _is_too_long(number: int) -> bool:
 def _problem_of_mapping(value: Mapping[object, object], path: str, above: tuple[int, ...]) -> NotJsonError | None:
     for key, item in value.items():
         if not isinstance(key, str):
-            why = f"under the key `{key!r}` ({type(key).__name__}); JSON keys are text, so it would come back changed"
+            why = f"under the key `{key!r}` ({type(key).__name__}); JSON keys are strings, so it would be changed"
             return NotJsonError(path.partition("[")[0], f"{path}[{key!r}]", why)
         problem = _problem(item, f"{path}[{key!r}]", above)
         if problem is not None:
@@ -158,7 +158,7 @@ def _describe(value: object) -> str:
     if inspect.isawaitable(value):
         return f"an awaitable ({kind}) that was not awaited; await it and keep what it returns"
     if isinstance(value, bytes | bytearray | memoryview):
-        return f"{kind}; keep text, or a path to where the bytes lie"
+        return f"{kind}; use a string, or the path of a file with the bytes"
     if isinstance(value, set | frozenset):
         return f"a {kind}, which has no order; keep `sorted(…)`"
     if hasattr(value, "model_dump"):
@@ -167,4 +167,4 @@ def _describe(value: object) -> str:
         return f"a {kind}; keep its `dataclasses.asdict(…)`"
     if hasattr(value, "isoformat"):
         return f"a {kind}; keep its `isoformat()`"
-    return f"a {kind}; keep text, numbers, true, false, null, lists and mappings with text keys"
+    return f"a {kind}; use strings, numbers, booleans, null, lists, and mappings with string keys"

@@ -145,7 +145,7 @@ class StoreLists:
         cursor: str | None = None,
         limit: int = 50,
     ) -> Page[DeliveryItem]:
-        """A page of deliveries, those of the newest promises first."""
+        """A page of deliveries, newest promises first."""
         check_limit(limit)
         words = None if states is None else {str(state) for state in states}
         return self._answer(
@@ -182,7 +182,7 @@ class StoreLists:
 
         Without regard to case, and also where a word is a part of a longer one. `kinds` are `run`, `conversation`,
         `session`, `promise` and `message`. A page looks at so many rows of each, and for half a second goes on by
-        itself until it has found something; its `next` goes on from there. A file keeps an index of messages, where
+        itself until it has found something; its `next` continues from there. A file keeps an index of messages, where
         its SQLite has full text: it is made in the background when somebody has searched, and then makes searches
         quick, however many messages there are. It holds the first 100,000 letters of each.
         """
@@ -215,4 +215,4 @@ def check_limit(limit: int) -> None:
     """Refuse a page that nobody would read."""
     check_count("limit", limit)
     if limit > MOST:
-        raise MisuseError(f"`limit={limit}` is more than a page has. Give {MOST:,} or less; `next` is the next page.")
+        raise MisuseError(f"`limit={limit}` is more than one page. Give {MOST:,} or less; `next` is the next page.")

@@ -104,11 +104,11 @@ class MaintenanceThread:
                 task()
             except StoreError as error:  # a full disk, say: told once, and not again every time it is tried
                 if task not in self._failing:
-                    log.warning("A chore of the store failed; it is tried again when it is due: %s", error)
+                    log.warning("A maintenance task of the store failed; it will run again when it is due: %s", error)
                 if any(chore.task == task for chore in self._chores):
                     self._failing.add(task)
             except Exception:
-                log.exception("A chore of the store failed; it will be tried again if it is due again.")
+                log.exception("A maintenance task of the store failed; it will run again when it is due.")
             else:
                 self._failing.discard(task)
 

@@ -59,7 +59,7 @@ def open_store(
         )
     if "://" in str(store):
         raise MisuseError(
-            f"There is no store of the kind {str(store).partition('://')[0]!r}. Nothing was opened.\n"
+            f"There is no kind of store {str(store).partition('://')[0]!r}. Nothing was opened.\n"
             "Name a file, or a database as `postgresql://user@host/database`."
         )
     from troth.runtime.store.sqlite.store import SqliteStore

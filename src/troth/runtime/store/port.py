@@ -123,7 +123,7 @@ class Transaction(Protocol):
         """
 
     def begin_held_step(self, place: Place, resource: str, token: str, begun: BegunStep) -> bool:
-        """`hold_run` and `begin_step` in one statement; answers whether a cancellation was asked for."""
+        """`hold_run` and `begin_step` in one statement; answers whether a cancellation was requested."""
 
     def settle_step(
         self,
@@ -235,7 +235,7 @@ class Transaction(Protocol):
         """Make sure that the lease is still ours; otherwise nothing of this unit is written."""
 
     def hold_run(self, run_id: str, resource: str, token: str) -> bool:
-        """Make sure that the run is still ours, and answer whether somebody asked for its cancellation."""
+        """Make sure that the run is still ours, and answer whether by requests cancellation."""
 
     def release(self, resource: str, token: str) -> None:
         """Give the lease back, if it is still ours."""

@@ -32,7 +32,7 @@ TOOL_EFFECT = effect_point("tool.effect", "the call of a tool's function")
 
 _INTERRUPTED = (
     "interrupted: the run was stopped before this call had answered. "
-    "It is not known whether it took effect. It was not called again."
+    "It is unknown whether it took effect. It was not called again."
 )
 
 Answer = tuple[PendingCall, ToolOutcome, CurrentStep]

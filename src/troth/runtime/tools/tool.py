@@ -107,15 +107,15 @@ def _make(function: Callable[..., Any], name: str | None, description: str | Non
     check_seconds("timeout", timeout)
     if timeout is not None and not timeout > 0:
         raise MisuseError(
-            f"The tool {called!r} has the timeout {timeout!r}, which is not a positive time.\n"
-            "It would fail before it began.\nGive a number of seconds above 0, or None to wait as long as it takes."
+            f"The tool {called!r} has the timeout {timeout!r}, which is not a positive duration.\n"
+            "It would fail before it starts.\nGive a number of seconds above 0, or None for no limit."
         )
     color = color_of(function)
     called_for = function if inspect.isroutine(function) or isinstance(function, partial) else type(function).__call__
     if inspect.isgeneratorfunction(called_for) or inspect.isasyncgenfunction(called_for):
         raise MisuseError(
             f"The tool {called!r} is a generator function: calling it does none of its work.\n"
-            "The tool was not made.\nReturn a list, or drain the generator in a function of its own."
+            "The tool was not made.\nReturn a list, or consume the generator in a separate function."
         )
     if color not in (Color.SYNC, Color.ASYNC):
         raise MisuseError(
@@ -142,7 +142,7 @@ def _arguments_model(function: Callable[..., Any], name: str, descriptions: Mapp
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
             raise MisuseError(
                 f"The tool {name!r} has the parameter `{parameter}`, which a model cannot fill by name.\n"
-                "The tool was not made.\nGive every parameter a name of its own that can be passed as a keyword."
+                "The tool was not made.\nGive every parameter a unique name that can be passed as a keyword."
             )
         annotation, text = _without_words(hints.get(parameter.name, Any))
         text = text or descriptions.get(parameter.name)
@@ -163,8 +163,8 @@ def _parameters(function: Callable[..., Any], name: str) -> "list[inspect.Parame
         return list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError) as problem:
         raise MisuseError(
-            f"The tool {name!r} is {function!r}, which does not say which parameters it has.\n"
-            "A model could not fill them, so the tool was not made.\nWrap it in a function of your own."
+            f"The tool {name!r} is {function!r}, which has no readable signature.\n"
+            "A model could not fill them, so the tool was not made.\nWrap it in a function."
         ) from problem
 
 

@@ -67,9 +67,10 @@ class CannotGoOnHereError(InvalidWorkflowError):
         listed = "\n".join(map(str, self.problems))
         MisuseError.__init__(
             self,
-            f"{listed}\nThe run {run_id!r} cannot go on here, and was left as it is: what it did is neither repeated "
+            f"{listed}\nThe run {run_id!r} cannot continue here, and was not changed: completed steps are neither "
+            "repeated "
             "nor undone.\nName the runtime that has what is missing, `--app module:runtime` on the command line or "
-            f"`Runtime(…).resume({run_id!r})` in Python; or go on with the workflow as it was (`--as-recorded`).",
+            f"`Runtime(…).resume({run_id!r})` in Python; or continue with the recorded workflow (`--as-recorded`).",
         )
 
 
@@ -308,7 +309,7 @@ class WorkflowRegistry:
                 spec = spec_of_record(document[KEY]) if is_saga else spec_of_document(document)
                 self._specs[run.decision] = spec
             except InvalidWorkflowError as wrong:
-                raise DamagedStoreError(f"the workflow of run {run.id!r}", f"it is no workflow ({wrong})") from wrong
+                raise DamagedStoreError(f"the workflow of run {run.id!r}", f"it is not a workflow ({wrong})") from wrong
         return self._specs[run.decision]
 
     def continues(self, run: RunRecord) -> bool:
@@ -322,7 +323,7 @@ class WorkflowRegistry:
         match document:
             case {"name": str(), "steps": list()}:
                 return document
-        raise DamagedStoreError(f"the workflow of run {run.id!r}", "it is no workflow")
+        raise DamagedStoreError(f"the workflow of run {run.id!r}", "it is not a workflow")
 
     def bind(self, run_id: str, workflow: RegisteredWorkflow) -> None:
         """Have `run_id` carried out with exactly this workflow.
@@ -353,17 +354,18 @@ class WorkflowRegistry:
         workflow = self.known_for(run, source, as_recorded=as_recorded)
         if workflow.name != run.decision and not accept_changes:
             raise ChangedWorkflowError(
-                f"The workflow {workflow.spec.name!r} is not what it was when the run {run.id!r} began.\n"
-                "The run was left as it is: its recorded steps may not be the ones that the workflow now has.\n"
-                "Go on with the workflow as it was (`as_recorded=True`, `--as-recorded`), or with the new one if the "
+                f"The workflow {workflow.spec.name!r} has changed since the run {run.id!r} began.\n"
+                "The run was not changed: its recorded steps may differ from those of the current workflow.\n"
+                "Continue with the recorded workflow (`as_recorded=True`, `--as-recorded`), or with the new one if the "
                 "steps that are done are the same (`accept_changes=True`, `--accept-changes`)."
             )
         changes = changes_since(rows, workflow.linked)
         if changes.done and not accept_changes:
             raise ChangedWorkflowError(
                 f"The code of {', '.join(map(repr, changes.done))} has changed since the run {run.id!r} did that.\n"
-                "The run was left as it is: going on would join results of the old code with steps of the new.\n"
-                "If the recorded results are still right, go on with `accept_changes=True` (`--accept-changes`); "
+                "The run was not changed: continuing would combine results of the old code with steps of the new "
+                "code.\n"
+                "If the recorded results are still valid, continue with `accept_changes=True` (`--accept-changes`); "
                 f"otherwise run it again: `troth runs fork {run.id}`."
             )
         self._accepted[run.id] = (workflow, changes.codes)

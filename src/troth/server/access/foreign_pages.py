@@ -21,8 +21,8 @@ def check_local(headers: Headers) -> None:
         raise ApiError(
             403,
             "foreign_host",
-            "This server has no key, so it answers only to its own name: `localhost` or a loopback address.",
-            advice="Call it by that name, or start it with a key.",
+            "This server has no key, so it accepts only the host `localhost` or a loopback address.",
+            advice="Use that host, or start the server with a key.",
         )
     origin = headers.get("origin")
     is_link = headers.get("sec-fetch-mode") == "navigate"  # that somebody follows; the page that has it reads nothing
@@ -31,8 +31,8 @@ def check_local(headers: Headers) -> None:
         raise ApiError(
             403,
             "foreign_origin",
-            "This server has no key, so it answers to no page of another origin.",
-            advice="Start it with a key, and send that.",
+            "This server has no key, so it accepts no requests from pages of another origin.",
+            advice="Start the server with a key, and send the key.",
         )
 
 

@@ -76,7 +76,7 @@ class AccessGate:
 
     def _check_room(self) -> None:
         if self._requests >= self._context.limits.requests:
-            raise ApiError(503, "too_many_requests", "The server answers as many requests as it can just now.")
+            raise ApiError(503, "too_many_requests", "The server is at its limit of requests.")
 
     async def _admit(self, scope: Scope) -> Caller:
         headers = Headers(scope=scope)
@@ -103,7 +103,7 @@ def _invalid_key() -> ApiError:
     return ApiError(
         401,
         "invalid_key",
-        "No key was sent, or it opens nothing here.",
+        "No key was sent, or the key is not valid.",
         advice="Send `Authorization: Bearer KEY`. `troth keys create` makes a key.",
         headers={"WWW-Authenticate": 'Bearer realm="troth"'},
     )
@@ -161,7 +161,7 @@ class _Passage:
             raise ApiError(
                 408,
                 "body_too_slow",
-                f"The body did not come within {self._limits.body_time:g} s.",
+                f"The body did not arrive within {self._limits.body_time:g} s.",
                 headers={"Connection": "close"},
             ) from None
         if message["type"] == "http.request":
@@ -176,7 +176,7 @@ class _Passage:
             413,
             "body_too_large",
             f"The body has more than {self._limits.body} bytes, which is the limit.",
-            advice="Send less, or name a place where the data lies.",
+            advice="Send less, or send the place where the data is stored.",
             headers={"Connection": "close"},
         )
 

@@ -20,8 +20,8 @@ from troth.server.access.scopes import Caller, Scope
 
 __all__ = ["PAGE_KEY", "Keys", "NewKey", "scopes_of"]
 
-KEY_CREATE = commit_point("server.key.create", "a new key, before anybody sees it")
-KEY_REVOKE = commit_point("server.key.revoke", "that a key opens nothing any more")
+KEY_CREATE = commit_point("server.key.create", "a new key, before it is shown")
+KEY_REVOKE = commit_point("server.key.revoke", "that a key is revoked")
 
 PAGE_KEY = "page:"
 """How the name of a key begins that a sign-in at the pages has made; the id of the key that was shown there follows."""
@@ -49,7 +49,7 @@ def scopes_of(words: Iterable[str]) -> frozenset[Scope]:
             names = ", ".join(Scope)
             raise MisuseError(f"There is no scope {word!r}. Nothing was done. There are: {names}.") from None
     if not scopes:
-        raise MisuseError("A key without a scope opens nothing. Nothing was done. Name at least one scope.")
+        raise MisuseError("A key needs at least one scope. Nothing was done.")
     return frozenset(scopes)
 
 
@@ -70,7 +70,9 @@ class Keys:
                 "Give a name of letters, digits and `. _ @ : -` that begins with a letter or a digit."
             )
         if lifetime is not None and not 0 < lifetime < float("inf"):
-            raise MisuseError(f"A key cannot live for {lifetime!r} seconds. Nothing was done. Give a number above 0.")
+            raise MisuseError(
+                f"A key cannot be valid for {lifetime!r} seconds. Nothing was done. Give a number above 0."
+            )
         words = " ".join(sorted(scopes_of(scopes)))
         key_id, secret, now = secrets.token_hex(6), secrets.token_urlsafe(32), self._store.clock()
         ends = None if lifetime is None else now + lifetime

@@ -11,13 +11,13 @@ from troth.server.errors import ApiError, not_found
 
 __all__ = ["acheck_seen", "aclaim", "afind", "alist", "created_at", "page_cursor", "page_end"]
 
-CLAIM = commit_point("server.claim", "whose something is, before it is begun")
+CLAIM = commit_point("server.claim", "the owner of something, before it is started")
 
 
 async def aclaim(
     context: ServerContext, caller: Caller, kind: str, thing: str, about: Mapping[str, object] | None = None
 ) -> None:
-    """Write down whose something is, before it is begun. Refused if it is somebody else's."""
+    """Write down the owner of something, before it is started. Refused if it is somebody else's."""
     now = context.store.clock()
     whose = await context.store.acommit(CLAIM, lambda tx: tx.server.claim(kind, thing, caller.owner, now, about or {}))
     if whose != caller.owner and not caller.is_admin:
@@ -25,7 +25,7 @@ async def aclaim(
 
 
 async def afind(context: ServerContext, caller: Caller, kind: str, thing: str) -> Belonging | None:
-    """What is known of something. An admin also gets at what no server began: then nothing is known of it."""
+    """What is known of something. An admin also gets at what no server began: then nothing is known about it."""
     belonging = context.store.read_server(lambda rows: rows.belonging(kind, thing))  # quicker than a thread would be
     if not caller.is_admin and (belonging is None or belonging.owner != caller.owner):
         raise not_found(kind, thing)
@@ -57,7 +57,7 @@ async def created_at(context: ServerContext, kind: str, thing: str) -> float:
 
 
 def page_cursor(word: str | None) -> tuple[float, str] | None:
-    """Where a page begins: `next` of the page before it."""
+    """Where a page begins: `next` of the previous page it."""
     if word is None:
         return None
     moment, colon, thing = word.partition(":")
@@ -69,9 +69,9 @@ def page_cursor(word: str | None) -> tuple[float, str] | None:
     raise ApiError(
         400,
         "invalid_cursor",
-        f"`before` is {word[:40]!r}, and no place in a list.",
+        f"`before` is {word[:40]!r}, which is not a cursor.",
         param="before",
-        advice="Give what the page before it has as `next`.",
+        advice="Give the `next` of the previous page.",
     )
 
 

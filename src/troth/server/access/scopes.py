@@ -100,6 +100,6 @@ def check_scope(caller: Caller, scope: Scope) -> None:
         raise ApiError(
             403,
             "missing_scope",
-            f"This key does not have the scope `{scope}`, which this takes.",
+            f"This key does not have the scope `{scope}`, which this route needs.",
             advice=f"Make a key that has it: `troth keys create --scopes {scope},…`.",
         )

@@ -151,7 +151,7 @@ def check_form(request: Request, token: object) -> None:
         raise ApiError(
             403,
             "old_token",
-            "This form is from a page that is too old, or from somebody else's, so nothing was done.",
+            "This form is from a page that is too old, or belongs to another user, so nothing was done.",
             advice="Reload the page, and press the button again.",
         )
 

@@ -17,7 +17,7 @@ __all__ = ["ANSWER", "CANCELLED", "Happening", "LoggedAnswer", "Piece"]
 ANSWER = "server.answer"
 """The kind of the entry with which an answer begins. It stands behind the messages that are answered."""
 CANCELLED = "server.answer.cancelled"
-"""The kind of the entry that says that somebody cancelled an answer."""
+"""The kind of the entry that says that an answer was cancelled."""
 
 State = Literal["queued", "in_progress", "completed", "failed", "incomplete", "cancelled"]
 _ENDS: Mapping[str, State] = {"finished": "completed", "failed": "failed", "paused": "incomplete"}

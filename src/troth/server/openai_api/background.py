@@ -105,7 +105,7 @@ class BackgroundResponses:
                 for response_id in await call(self._context.store.promises.open_subjects, RESPONSE):
                     self.watch(response_id)
             except Exception:
-                log.exception("The look for open responses failed; it is tried again.")
+                log.exception("The look for open responses failed; trying again.")
             await asyncio.sleep(_LOOK)
 
     def watch(self, response_id: str) -> None:
@@ -130,7 +130,7 @@ class BackgroundResponses:
         except ClosingError:
             return
         except Exception:
-            log.exception("The end of the response %r was not told yet; it is tried again.", response_id)
+            log.exception("The end of the response %r could not be delivered yet; trying again.", response_id)
 
     def _settle(self, tx: Transaction, answer: LoggedAnswer) -> None:
         error = {"type": str((answer.error or {}).get("type")), "message": "the agent failed"}

@@ -23,7 +23,7 @@ def failure_of(answer: LoggedAnswer) -> ApiError:
             500,
             "agent_failed",
             f"The agent failed with `{kind}`.",
-            advice="The conversation's log has the details. A repetition of this request is answered alike.",
+            advice="The conversation's log has the details. The same request gets the same answer.",
             headers=headers,
         )
     ending = "was cancelled" if answer.state == "cancelled" else "was stopped before its end"

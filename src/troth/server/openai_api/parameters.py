@@ -33,7 +33,7 @@ _HINTS = dict.fromkeys(
 )
 
 _OWN_TOOLS = "An agent has its own tools, and calls them itself."
-_WHOLE = "An agent answers until it has nothing left to say; its length cannot be limited from outside."
+_WHOLE = "The length of an agent's answer cannot be limited by a request."
 
 # field: (values that ask for nothing special, why anything else is refused)
 _REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
@@ -46,25 +46,25 @@ _REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
     "max_completion_tokens": ((), _WHOLE),
     "max_output_tokens": ((), _WHOLE),
     "stop": (([],), _WHOLE),
-    "n": ((1,), "An agent gives one answer."),
-    "logprobs": ((False,), "An agent does not tell probabilities."),
-    "top_logprobs": ((0,), "An agent does not tell probabilities."),
-    "logit_bias": (({},), "An agent's model cannot be biased from outside."),
-    "response_format": (({"type": "text"},), "An agent answers with text, in no promised format."),
-    "text": (({}, {"format": {"type": "text"}}), "An agent answers with text, in no promised format."),
+    "n": ((1,), "An agent returns one answer."),
+    "logprobs": ((False,), "An agent returns no probabilities."),
+    "top_logprobs": ((0,), "An agent returns no probabilities."),
+    "logit_bias": (({},), "The model of an agent cannot be biased by a request."),
+    "response_format": (({"type": "text"},), "An agent answers with text, without a guaranteed format."),
+    "text": (({}, {"format": {"type": "text"}}), "An agent answers with text, without a guaranteed format."),
     "modalities": ((["text"],), "An agent answers with text."),
     "audio": ((), "An agent answers with text."),
     "prediction": ((), "An agent takes no predictions."),
     "web_search_options": ((), _OWN_TOOLS),
-    "service_tier": (("auto", "default"), "There is one tier."),
-    "include": (([],), "Nothing can be added to the answer."),
+    "service_tier": (("auto", "default"), "There is only one service tier."),
+    "include": (([],), "No additional data can be included in the answer."),
     "prompt": ((), "There are no stored prompts here."),
-    "truncation": (("disabled",), "An agent decides by itself what it tells its model."),
-    "context_management": (([],), "An agent decides by itself what it tells its model."),
+    "truncation": (("disabled",), "An agent decides which parameters it sends to its model."),
+    "context_management": (([],), "An agent decides which parameters it sends to its model."),
 }
 
-CHAT = {"store": ((False,), "A chat completion cannot be asked for again; `responses` can."), "metadata": (({},), "")}
-RESPONSES = {"store": ((True,), "Every response is kept: that is what makes it survive a crash.")}
+CHAT = {"store": ((False,), "A chat completion is not stored; use `responses` for that."), "metadata": (({},), "")}
+RESPONSES = {"store": ((True,), "Every response is stored, so that it survives a crash.")}
 
 
 def check_extra(extra: Mapping[str, Any] | None, own: Mapping[str, tuple[tuple[Any, ...], str]]) -> None:
@@ -77,11 +77,11 @@ def check_extra(extra: Mapping[str, Any] | None, own: Mapping[str, tuple[tuple[A
             raise ApiError(
                 400,
                 "unknown_field",
-                f"The field `{name}` is not known here, so nothing was done.",
+                f"The field `{name}` is not supported, so nothing was done.",
                 param=name,
-                advice="Leave it out. What a field promises and nobody keeps is refused, not ignored.",
+                advice="Omit it. Fields that the server does not support are refused, not ignored.",
             )
         harmless, why = rule
         if not any(value == neutral and type(value) is type(neutral) for neutral in harmless):
-            message = f"The field `{name}` cannot be kept here, so nothing was done. {why}".rstrip()
-            raise ApiError(400, "unsupported_parameter", message, param=name, advice="Leave it out.")
+            message = f"The field `{name}` is not supported, so nothing was done. {why}".rstrip()
+            raise ApiError(400, "unsupported_parameter", message, param=name, advice="Omit it.")

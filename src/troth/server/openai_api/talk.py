@@ -37,7 +37,7 @@ __all__ = ["ClosingError", "OwedTurn", "Talk", "follow", "messages_until", "read
 AGAIN = commit_point(
     "server.talk", "that a turn is to run for a request that came again, before anything is done for it"
 )
-CANCEL = commit_point("server.answer.cancel", "that somebody cancelled an answer")
+CANCEL = commit_point("server.answer.cancel", "that an answer was cancelled")
 
 Work = Callable[[Transaction], object]
 _SHORT = 100  # entries
@@ -134,7 +134,7 @@ class Talk(NamedTuple):
         return ApiError(
             409,
             "conversation_locked",
-            f"The agent is answering in the conversation {self.conversation_id!r} just now.",
+            f"The agent is already answering in the conversation {self.conversation_id!r}.",
             advice="Wait for its answer, or interrupt it.",
             headers={"x-should-retry": "false"},
         )

@@ -36,7 +36,7 @@ def _ours(made: dict[str, Any]) -> dict[str, Any]:
             ):
                 responses["422"] = {
                     **responses["400"],
-                    "description": "The `Idempotency-Key` came with another request.",
+                    "description": "The `Idempotency-Key` was used with another request.",
                 }
             for status, response in responses.items():
                 if int(status) >= 400 and _ERROR not in str(response):

@@ -15,9 +15,9 @@ _HEAD = """# The routes of `troth serve`
 
 <!-- Made from the OpenAPI document by `python -m troth.server.openapi.reference docs/reference/server-routes.md`. -->
 
-Every route stands under `/v1` and answers in JSON, streams apart. `GET /v1/openapi.json` is this page for machines. A
-request carries `Authorization: Bearer KEY`; each route names the scope that the key has to have. What goes wrong is
-answered with `{"error": {"message", "type", "param", "code", "advice", "request_id"}}`.
+Every route is under `/v1` and returns JSON, except streams. `GET /v1/openapi.json` is this page as an OpenAPI document.
+A request carries `Authorization: Bearer KEY`; each route names the scope that the key has to have. An error is
+returned as `{"error": {"message", "type", "param", "code", "advice", "request_id"}}`.
 """
 
 

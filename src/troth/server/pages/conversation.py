@@ -1,4 +1,4 @@
-"""A conversation: what was said, each call of a tool beside what asked for it, and what the agent says just now."""
+"""A conversation: what was said, each call of a tool beside what asked for it, and what the agent says."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -27,8 +27,8 @@ _LONG = 20_000  # letters of one entry
 _STOPPING = {
     "stopped": "Nothing was running, so there was nothing to stop.",
     "will stop": "The run will stop: an async step at its next await, a sync step at its end.",
-    "cannot stop": "The run is in another process, which was told; it takes notice between two steps.",
-    "paused": "The run was asked to pause; it ends at the end of its step, and goes on when it is run again.",
+    "cannot stop": "The run is in another process, which was notified; it stops between two steps.",
+    "paused": "The run was asked to pause; it ends at the end of its step, and continues when it is run again.",
 }
 
 
@@ -181,7 +181,7 @@ def _entries(view: View, talk: Transcript, piece: str) -> Html:
         )
     links = [link for link in (earlier, later, newest) if link is not None]
     return join(
-        tag("nav", links, class_="pager", aria_label="More of this talk") if links else None,
+        tag("nav", links, class_="pager", aria_label="More of this conversation") if links else None,
         tag("ol", items, class_="talk-log", aria_label="What was said"),
         tag("span", "", id="newest"),
     )
@@ -217,7 +217,7 @@ def _outcome(answer: TranscriptEntry | None) -> Html:
 
 def _buttons(view: View, talk: Transcript, agent: str | None) -> Html:
     if agent is None:
-        return tag("p", "No agent of this server takes part in it, so it can only be read here.", class_="soft")
+        return tag("p", "Its agent is not on this server, so the conversation is read-only here.", class_="soft")
     path = address("conversations", talk.id)
     box = tag(
         "label",
@@ -244,7 +244,7 @@ async def act(view: View, form: dict[str, str]) -> str:
     check_scope(view.caller, Scope.RUN if verb in ("send", "run") else Scope.ACT)
     agent = await _agent_of(view)
     if agent is None:
-        raise ApiError(409, "agent_missing", "No agent of this server takes part in this conversation.")
+        raise ApiError(409, "agent_missing", "The agent of this conversation is not on this server.")
     conversation = await view.context.turns.open(agent, view.id)
     path = address("conversations", view.id)
     match verb:
@@ -265,7 +265,7 @@ async def act(view: View, form: dict[str, str]) -> str:
             stopping = await conversation.ainterrupt()
             return address("conversations", view.id, stopping=stopping.value)
         case _:
-            raise ApiError(400, "invalid_request", "This button is not known here, so nothing was done.")
+            raise ApiError(400, "invalid_request", "This button is not supported, so nothing was done.")
     return path
 
 

@@ -39,10 +39,10 @@ def _nothing(view: View, words: dict[str, str], following: str | None) -> Html:
     if following is not None:
         return none_so_far()
     if any(words.values()):
-        return empty(tag("h2", "No conversation is like that"), tag("p", "Take a word out of the filter to see more."))
+        return empty(tag("h2", "No matching conversations"), tag("p", "Remove a word from the filter to see more."))
     agents = ", ".join(view.context.agents)
     return empty(
-        tag("h2", "No conversation with an agent yet"),
+        tag("h2", "No conversations yet"),
         tag("p", "This server has the agents ", tag("b", agents), ".")
         if agents
         else tag("p", "This server has no agents."),

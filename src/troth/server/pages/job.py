@@ -73,6 +73,6 @@ async def act(view: View, form: dict[str, str]) -> str:
     check_scope(view.caller, Scope.ACT)
     job = await find_job(view.context, view.caller, view.id)
     if form.get("do") != "stop":
-        raise ApiError(400, "invalid_request", "This button is not known here, so nothing was done.")
+        raise ApiError(400, "invalid_request", "This button is not supported, so nothing was done.")
     await view.context.runtime.jobs.astop(job.id)
     return address("jobs", job.id)

@@ -83,7 +83,7 @@ def news_source(context: ServerContext, kind: str, thing: str) -> NewsSource:
         return NewsSource(changes_topic, lambda: _session(store, thing), every=_AUDIT, key=f"session {thing}")
     if kind == "all":
         return NewsSource(changes_topic, lambda: _everything(store), apart=_ALL_APART)
-    raise ApiError(400, "invalid_field", f"There is nothing to follow that is called {kind[:40]!r}.", param="on")
+    raise ApiError(400, "invalid_field", f"There is no stream called {kind[:40]!r}.", param="on")
 
 
 def _run(store: Store, run_id: str) -> object:

@@ -46,7 +46,7 @@ _OWED = ("due", "leased", "stored", "dead")
 
 @dataclass(frozen=True, slots=True)
 class _Picture:
-    """What there is just now."""
+    """What there is."""
 
     counts: dict[str, int]
     running: list[RunReport | LongRun]
@@ -115,7 +115,7 @@ async def show(view: View) -> HtmlPage:
         ),
         _section(
             "interrupted",
-            "Interrupted: no process carries them out",
+            "Interrupted: no process is running them",
             [brief_row(view, run) for run in picture.interrupted],
             counts.get("interrupted", 0),
             view.link("runs", state="interrupted"),
@@ -133,7 +133,7 @@ async def show(view: View) -> HtmlPage:
             [brief_row(view, run) for run in picture.running],
             counts.get("running", 0),
             view.link("runs", state="running"),
-            none="Nothing runs just now.",
+            none="Nothing is running.",
         ),
         _section(
             "talking",
@@ -144,14 +144,14 @@ async def show(view: View) -> HtmlPage:
         ),
         _section(
             "jobs",
-            "Jobs under way",
+            "Running jobs",
             [_job(view, job) for job in picture.jobs],
             len(picture.jobs),
             view.link("promises", state="open", work="job"),
         ),
         _section(
             "waiting",
-            "Waits for a moment, or for another run",
+            "Waits for a time, or for another run",
             [item_row(view, run) for run in unasked],
             counts.get("waiting", 0) - len(asking),
             view.link("runs", state="waiting"),
@@ -273,7 +273,7 @@ def _failed(view: View, picture: _Picture, last_look: float) -> Html:
 
 def _job(view: View, job: PromiseItem) -> Html:
     href = view.link("jobs", job.subject)
-    note = f"to {job.channel}" if job.channel else "kept until asked for"
+    note = f"to {job.channel}" if job.channel else "stored until requested"
     return row(f"job-{job.id}", href, badge("running"), heading_of(job.title), job.id, note, moment(job.created_at))
 
 
@@ -303,7 +303,7 @@ def _welcome(view: View) -> Html:
             "p",
             "This page shows what runs, what waits for a person, what failed and why, and what is not delivered yet.",
         ),
-        tag("p", "Begin a run, and it appears here by itself:"),
+        tag("p", "Start a run, and it appears here:"),
         first_run(view.context),
         tag("p", f"This server has the workflow{'s' if len(names) > 1 else ''} ", tag("b", ", ".join(names)), ".")
         if names

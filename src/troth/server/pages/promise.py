@@ -16,7 +16,7 @@ from troth.server.routes.promises import OWNING
 
 __all__ = ["act", "show"]
 
-_KINDS = {"done": "tells how the work ended", "progress": "tells how it goes"}
+_KINDS = {"done": "reports how the work ended", "progress": "reports progress"}
 _OUTCOMES = {"delivered": "✓", "acknowledged": "✓", "failed": "✗", "declined": "↩", "lost": "?"}
 _OVER = (DeliveryState.DELIVERED, DeliveryState.EXPIRED)
 
@@ -51,7 +51,7 @@ async def show(view: View) -> HtmlPage:
             fact("promised", moment(promise.created_at)),
             fact("its work", _ended(promise)),
             fact("kept until", moment(promise.expires_at)) if promise.expires_at else None,
-            fact("meant for", promise.channel or "no channel: it is kept until asked for"),
+            fact("meant for", promise.channel or "no channel: stored until requested"),
             fact("session", _session(view, promise)),
             fact("work", _work(view, promise)),
         ),
@@ -69,20 +69,20 @@ def _fate(promise: PromiseRecord, deliveries: list[DeliveryRecord]) -> str:
 
 
 _STORIES = {
-    "due": "Its result is there, and is to be sent.",
-    "leased": "Its result is being sent just now.",
-    "stored": "Its result is kept until it is asked for: no channel could push it.",
-    "delivered": "Its result has arrived.",
-    "expired": "Its result was not asked for in time, and is gone.",
-    "dead": "Its result is there, and did not arrive: every attempt to send it failed. Replay it to send it once more.",
-    "open": "The work goes on. Nothing is to be sent yet.",
+    "due": "Its result is ready to be sent.",
+    "leased": "Its result is being sent.",
+    "stored": "Its result is stored until it is requested: no channel could push it.",
+    "delivered": "Its result was delivered.",
+    "expired": "Its result was not requested in time, and has expired.",
+    "dead": "Its result was not delivered: every attempt failed. Replay it to try again.",
+    "open": "The work is not finished. There is nothing to send yet.",
 }
 
 
 def _story(promise: PromiseRecord, fate: str) -> str:
     """Where it stands, in a sentence."""
     story = _STORIES.get(fate, "")
-    return story.replace("Its result", "The news of its failure", 1) if promise.error else story
+    return story.replace("Its result", "The report of its failure", 1) if promise.error else story
 
 
 def _ended(promise: PromiseRecord) -> object:
@@ -134,7 +134,7 @@ def _delivery(view: View, promise: PromiseRecord, record: DeliveryRecord) -> Htm
         else None,
     ]
     details = facts(
-        fact("went to", record.channel or "no channel yet", f", meant for {promise.channel}" if rerouted else None),
+        fact("went to", record.channel or "not sent yet", f", meant for {promise.channel}" if rerouted else None),
         fact("tried", times(record.attempt)) if record.attempt else None,
         fact("next try", moment(record.due_at)) if record.state is DeliveryState.DUE and record.due_at else None,
         fact("receipt", cut(record.receipt, 500)) if record.receipt else None,
@@ -151,7 +151,7 @@ def _delivery(view: View, promise: PromiseRecord, record: DeliveryRecord) -> Htm
         badge(record.state),
         f" {_KINDS.get(record.kind, record.kind)} ",
         tag("code", record.id, class_="soft"),
-        text_box(f"the receiver said: {record.problem}", 2000) if record.problem else None,
+        text_box(f"the receiver answered: {record.problem}", 2000) if record.problem else None,
         details,
         _attempts(record),
         tag("pre", cut(record.text, 4000)) if record.text else None,
@@ -201,7 +201,7 @@ async def act(view: View, form: dict[str, str]) -> str:
             case "ack":
                 await outbox.aack(delivery, by=f"page:{view.caller.owner}")
             case _:
-                raise ApiError(400, "invalid_request", "This button is not known here, so nothing was done.")
+                raise ApiError(400, "invalid_request", "This button is not supported, so nothing was done.")
     except MisuseError as refused:
         message, _, advice = str(refused).partition("\n")
         raise ApiError(409, "cannot_act", message, advice=advice or None) from refused

@@ -89,7 +89,7 @@ def _sum(counts: OutboxCounts) -> Html:
 def _row(view: View, promise: PromiseItem) -> Html:
     state = badge(promise.state if promise.delivery is None else promise.delivery)
     became = "" if promise.state == PromiseState.OPEN else f" {promise.state}"
-    note = f"{promise.work}{became}, {f'to {promise.channel}' if promise.channel else 'kept until asked for'}"
+    note = f"{promise.work}{became}, {f'to {promise.channel}' if promise.channel else 'stored until requested'}"
     href = view.link("promises", promise.id)
     return row(
         f"promise-{promise.id}", href, state, heading_of(promise.title), promise.id, note, moment(promise.created_at)
@@ -107,12 +107,12 @@ def _nothing(words: dict[str, str], following: str | None) -> Html:
     if following is not None:
         return none_so_far()
     if any(words.values()):
-        return empty(tag("h2", "No promise is like that"), tag("p", "Take a word out of the filter to see more."))
+        return empty(tag("h2", "No matching promises"), tag("p", "Remove a word from the filter to see more."))
     return empty(
-        tag("h2", "Nothing was promised yet"),
+        tag("h2", "No promises yet"),
         tag(
             "p",
-            "A promise is work in the background whose result reaches somebody, or is kept until they ask.",
+            "A promise is background work whose result is delivered, or stored until it is requested.",
         ),
         tag("p", "Make one with ", tag("code", "runtime.promises.start(…)"), "."),
     )

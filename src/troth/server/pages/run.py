@@ -66,7 +66,7 @@ async def _find(view: View, run_id: str) -> RunReport:
     try:
         return await areport(view.context.runtime, run_id, talks=True)
     except UnknownRunError as unknown:
-        raise not_found("run", run_id, advice="It may be in another store, or its id is cut off.") from unknown
+        raise not_found("run", run_id, advice="It may be in another store, or its id may be incomplete.") from unknown
 
 
 def _top(view: View, run: RunReport, parent: str | None, completed: str | None) -> Html:
@@ -77,7 +77,7 @@ def _top(view: View, run: RunReport, parent: str | None, completed: str | None) 
             tag("h1", cut(run.workflow, 120)),
             badge(run.state),
             tag("code", run.id, class_="id", data_copy="id"),
-            tag("span", "a cancellation was asked for", class_="soft")
+            tag("span", "a cancellation was requested", class_="soft")
             if run.cancel_requested and not run.is_over
             else None,
             class_="title",
@@ -196,9 +196,9 @@ def _if_changed() -> Html:
     """What to do where the workflow has changed since."""
     choice = tag(
         "select",
-        tag("option", "say what changed, and do nothing", value=""),
-        tag("option", "go on with the new one", value="accept"),
-        tag("option", "go on as it was", value="recorded"),
+        tag("option", "show what changed, and do nothing", value=""),
+        tag("option", "continue with the new version", value="accept"),
+        tag("option", "continue with the recorded version", value="recorded"),
         name="changes",
         form=_RESUME,
         aria_label="if the workflow has changed",
@@ -212,7 +212,7 @@ def _below(view: View, run: RunReport, events: list[RunEvent], after: int, last:
     shown = folded(run)
     timeline = bars(shown.steps)
     graph = tag("div", graph_svg(shown), class_="scroll", tabindex="0", role="region", aria_label="Graph of the steps")
-    legend = tag("p", "solid: working, hatched: waiting, dots: no process", class_="soft")
+    legend = tag("p", "solid: running, hatched: waiting, dotted: no process", class_="soft")
     return join(
         tag(
             "div",
@@ -317,7 +317,7 @@ async def act(view: View, form: dict[str, str]) -> str:
                     await runtime.astart_fork(run.id, form.get("step") or None, fork_id=fork_id)
                 return address("runs", fork_id)
             case _:
-                raise ApiError(400, "invalid_request", "This button is not known here, so nothing was done.")
+                raise ApiError(400, "invalid_request", "This button is not supported, so nothing was done.")
     except MisuseError as refused:
         message, _, advice = str(refused).partition("\n")
         raise ApiError(409, "cannot_act", message, advice=advice or None) from refused

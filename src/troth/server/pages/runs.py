@@ -129,7 +129,7 @@ def _since(word: str) -> float | None:
         raise ApiError(
             400,
             "invalid_field",
-            f"`since` is {word[:40]!r}, and no time.",
+            f"`since` is {word[:40]!r}, which is not a time.",
             param="since",
             advice="Give 24h, or 2026-05-01.",
         ) from None
@@ -162,9 +162,9 @@ def _nothing(view: View, words: dict[str, str], following: str | None) -> Html:
     if following is not None:
         return none_so_far()
     if any(words.values()):
-        return empty(tag("h2", "No run is like that"), tag("p", "Take a word out of the filter to see more."))
+        return empty(tag("h2", "No matching runs"), tag("p", "Remove a word from the filter to see more."))
     return empty(
-        tag("h2", "No run was begun yet"),
-        tag("p", "Begin one, and it appears here by itself:"),
+        tag("h2", "No runs yet"),
+        tag("p", "Start one, and it appears here:"),
         first_run(view.context),
     )

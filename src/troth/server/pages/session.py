@@ -111,7 +111,7 @@ def _ask(view: View, ask: Ask) -> Html:
         tag("b", f"{ask.agent} wants to do {ask.what}"),
         tag("p", cut(ask.reason, 1000)) if ask.reason else None,
         tag("pre", shown_json(ask.arguments)),
-        tag("p", f"{yes} of {ask.people} said yes; it expires ", moment(ask.expires_at), class_="soft"),
+        tag("p", f"{yes} of {ask.people} approved; it expires ", moment(ask.expires_at), class_="soft"),
         form if view.may(Scope.ACT) else None,
         kind="next question",
     )
@@ -237,7 +237,7 @@ async def act(view: View, form: dict[str, str]) -> str:
             check_scope(view.caller, Scope.KILL)
             reason = form.get("reason", "").strip()
             if not reason:
-                raise ApiError(400, "invalid_field", "Say why: the reason is part of the audit.", param="reason")
+                raise ApiError(400, "invalid_field", "Give a reason: it is part of the audit trail.", param="reason")
             agent, substitute = form.get("agent", ""), form.get("substitute") or None
             await view.ask(lambda: hypervisor.kill(session.id, agent, reason=reason, substitute=substitute))
         case "answer":
@@ -246,8 +246,8 @@ async def act(view: View, form: dict[str, str]) -> str:
             ask_id, is_yes, digest = form.get("ask", ""), form.get("answer") == "yes", form.get("digest") or None
             reason = form.get("reason", "").strip()
             if ask_id not in {ask.id for ask in await view.ask(lambda: hypervisor.asks(session.id))}:
-                raise ApiError(409, "not_asked", "Nothing of this session waits for that answer any more.")
+                raise ApiError(409, "not_asked", "Nothing in this session waits for that answer.")
             await view.ask(lambda: hypervisor.answer(ask_id, by=by, yes=is_yes, reason=reason, digest=digest))
         case _:
-            raise ApiError(400, "invalid_request", "This button is not known here, so nothing was done.")
+            raise ApiError(400, "invalid_request", "This button is not supported, so nothing was done.")
     return address("sessions", session.id)

@@ -51,7 +51,7 @@ async def show(view: View) -> HtmlPage:
 
 def _row(view: View, session: SessionItem) -> Html:
     href = view.link("sessions", session.id)
-    present = f"{session.present} present" if session.present else "no agent is present"
+    present = f"{session.present} present" if session.present else "no members present"
     note = f"{present}, by {cut(session.creator, 80)}"
     return row(f"session-{session.id}", href, badge(session.state), session.id, "", note, moment(session.created_at))
 
@@ -60,7 +60,7 @@ def _nothing(words: dict[str, str], following: str | None) -> Html:
     if following is not None:
         return none_so_far()
     if any(words.values()):
-        return empty(tag("h2", "No session is like that"), tag("p", "Take a word out of the filter to see more."))
+        return empty(tag("h2", "No matching sessions"), tag("p", "Remove a word from the filter to see more."))
     return empty(
         tag("h2", "There are no sessions yet"),
         tag(

@@ -129,7 +129,7 @@ async def _form(request: Request) -> dict[str, str]:
     """The fields of a form, as a browser sends them without being asked for anything special."""
     kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
     if kind != "application/x-www-form-urlencoded":
-        raise ApiError(400, "invalid_request", "This is no form of a page, so nothing was done.")
+        raise ApiError(400, "invalid_request", "This is not a form of these pages, so nothing was done.")
     body = await request.body()
     if len(body) > _LARGEST_FORM:
         raise ApiError(413, "body_too_large", f"The form has more than {_LARGEST_FORM} bytes, which is the limit.")

@@ -74,7 +74,7 @@ async def list_asks(
     caller: CallerDep,
     session: Annotated[str | None, Query(max_length=200, description="the session; all of them need `admin`")] = None,
 ) -> AskList:
-    """Acts that wait for somebody's yes."""
+    """Acts that wait for approval."""
     if session is None:
         check_scope(caller, Scope.ADMIN)
     else:

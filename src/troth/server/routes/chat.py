@@ -44,7 +44,7 @@ class StreamOptions(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     include_usage: bool = False
-    include_obfuscation: bool | None = Field(default=None, description="a hint, without effect")
+    include_obfuscation: bool | None = Field(default=None, description="accepted, without effect")
 
 
 class ChatRequest(BaseModel):
@@ -117,6 +117,6 @@ def closing() -> ApiError:
     return ApiError(
         503,
         "closing",
-        "The server is being ended. The agent goes on at its next start.",
+        "The server is shutting down. The agent continues when the server starts again.",
         advice="Send the request again, with its `Idempotency-Key` if it had one.",
     )

@@ -154,7 +154,7 @@ async def list_conversations(
     context: ContextDep,
     caller: CallerDep,
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
-    before: Annotated[str | None, Query(max_length=300, description="`next` of the page before")] = None,
+    before: Annotated[str | None, Query(max_length=300, description="`next` of the previous page")] = None,
 ) -> ConversationList:
     """The conversations that were opened through a server, the newest first."""
     page = await alist(context, caller, "conversation", before=page_cursor(before), limit=limit)

@@ -87,7 +87,7 @@ async def find_delivery(context: ServerContext, caller: Caller, delivery_id: str
 async def list_deliveries(
     context: ContextDep,
     caller: CallerDep,
-    session: Annotated[str, Query(max_length=200, description="the conversation, run or session that is told")],
+    session: Annotated[str, Query(max_length=200, description="the conversation, run or session that receives it")],
     state: Annotated[DeliveryState | None, Query()] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> DeliveryList:

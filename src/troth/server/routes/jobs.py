@@ -82,7 +82,7 @@ async def list_jobs(
     caller: CallerDep,
     session: Annotated[str, Query(max_length=200, description="the conversation, run or session that started them")],
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-    before: Annotated[str | None, Query(max_length=300, description="`next` of the page before")] = None,
+    before: Annotated[str | None, Query(max_length=300, description="`next` of the previous page")] = None,
 ) -> JobList:
     """The jobs of one conversation, run or session."""
     if not await acheck_seen(context, caller, session, *OWNING):

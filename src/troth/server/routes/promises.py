@@ -89,7 +89,7 @@ async def list_promises(
     caller: CallerDep,
     session: Annotated[str, Query(max_length=200, description="the conversation, run or session that they belong to")],
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-    before: Annotated[str | None, Query(max_length=300, description="`next` of the page before")] = None,
+    before: Annotated[str | None, Query(max_length=300, description="`next` of the previous page")] = None,
 ) -> PromiseList:
     """The promises of one conversation, run or session."""
     if not await acheck_seen(context, caller, session, *OWNING):

@@ -60,7 +60,7 @@ class ResponseRequest(BaseModel):
 
     model: str = Field(max_length=200, description="the name of an agent of this server")
     input: str | list[dict[str, Any]]
-    instructions: str | None = Field(default=None, description="a system message at the start of a new talk")
+    instructions: str | None = Field(default=None, description="a system message at the start of a new conversation")
     background: bool | None = False
     stream: bool | None = False
     stream_options: StreamHints | None = None
@@ -94,9 +94,9 @@ async def create_response(body: ResponseRequest, context: ContextDep, caller: Ca
         raise ApiError(
             400,
             "unsupported_parameter",
-            "`instructions` are said at the start of a talk, and stay; they cannot be changed in one that goes on.",
+            "`instructions` apply from the start of a conversation; they cannot be changed later.",
             param="instructions",
-            advice="Leave them out, or begin a new talk.",
+            advice="Omit them, or start a new conversation.",
         )
     messages = read_input(body.input)
     if body.stream:
@@ -170,7 +170,7 @@ async def _place(context: ServerContext, caller: Caller, body: ResponseRequest, 
         raise ApiError(
             409,
             "response_not_over",
-            f"The response {body.previous_response_id!r} is being answered just now.",
+            f"The response {body.previous_response_id!r} is being answered.",
             param="previous_response_id",
             advice="Wait for its end, or cancel it.",
             headers={"x-should-retry": "false"},
@@ -196,11 +196,11 @@ async def show_response(
     response_id: ResponseId,
     context: ContextDep,
     caller: CallerDep,
-    stream: Annotated[bool, Query(description="as events, from the first on")] = False,  # noqa: FBT002
-    starting_after: Annotated[int | None, Query(ge=0, description="the number of the last event that is known")] = None,
-    last_event_id: Annotated[int | None, Header(ge=0, description="the same, as a browser sends it")] = None,
+    stream: Annotated[bool, Query(description="as events, from the first one")] = False,  # noqa: FBT002
+    starting_after: Annotated[int | None, Query(ge=0, description="the number of the last event that you have")] = None,
+    last_event_id: Annotated[int | None, Header(ge=0, description="the same, as browsers send it")] = None,
     include_obfuscation: Annotated[  # noqa: ARG001
-        bool | None, Query(description="a hint, without effect")
+        bool | None, Query(description="accepted, without effect")
     ] = None,
 ) -> Response:
     """A response as it is now; with `stream` its events, those after number `starting_after`, and those to come."""
@@ -291,7 +291,7 @@ async def _unknown(talk: Talk) -> ApiError:
     stream = stream_of(talk.conversation_id)
     page = await call(lambda: talk.context.store.events(stream, after=talk.after, limit=1))
     if page and page[0].seq > talk.after + 1:
-        message = f"The log of the response {talk.answer_id!r} was trimmed: what it said is gone."
+        message = f"The log of the response {talk.answer_id!r} was trimmed: its content is gone."
         return ApiError(410, "response_trimmed", message)
     return not_found(RESPONSE, talk.answer_id)
 

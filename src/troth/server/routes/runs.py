@@ -195,7 +195,7 @@ async def list_runs(
     context: ContextDep,
     caller: CallerDep,
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
-    before: Annotated[str | None, Query(max_length=300, description="`next` of the page before")] = None,
+    before: Annotated[str | None, Query(max_length=300, description="`next` of the previous page")] = None,
 ) -> RunList:
     """The runs that were begun through a server, the newest first."""
     page = await alist(context, caller, "run", before=page_cursor(before), limit=limit)
@@ -252,7 +252,7 @@ class Approval(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    step: str | None = Field(default=None, description="the step that asks, where there are several")
+    step: str | None = Field(default=None, description="the step that asks, if there are several")
     deny: bool = False
     by: str | None = None
     note: str | None = None
@@ -263,8 +263,8 @@ class Resumption(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    accept_changes: bool = Field(default=False, description="go on with a workflow that has changed since")
-    as_recorded: bool = Field(default=False, description="go on with the workflow as it was")
+    accept_changes: bool = Field(default=False, description="continue with a workflow that has changed")
+    as_recorded: bool = Field(default=False, description="continue with the recorded workflow")
     budget: dict[str, Any] = Field(default_factory=dict, description='a larger budget, as in `{"tokens": 5000}`')
 
 
@@ -273,7 +273,7 @@ class Forking(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    step: str | None = Field(default=None, description="the first step that is done again; all of them without it")
+    step: str | None = Field(default=None, description="the first step to run again (default: all of them)")
 
 
 @router.post("/runs/{run_id}/approve", response_model=RunInfo, **needs(Scope.ACT))

@@ -59,9 +59,9 @@ class NewSession(BaseModel):
     model_config = _FORBID
 
     policy: list[PolicyRow] | None = Field(
-        default=None, max_length=200, description="asked before every act: the first row that fits answers"
+        default=None, max_length=200, description="checked before every act: the first matching row decides"
     )
-    otherwise: Word = Field(default="deny", description="the answer where no row of the policy fits")
+    otherwise: Word = Field(default="deny", description="the decision if no row of the policy matches")
     max_members: int = Field(default=10, ge=1, le=1000)
     max_duration: float = Field(default=3600, gt=0.001, le=604800, description="in seconds")
     min_score: float = Field(default=0.6, ge=0, le=1)
@@ -116,7 +116,7 @@ class Elevation(BaseModel):
     model_config = _FORBID
 
     ring: int = Field(ge=0, le=2)
-    attestation: str = Field(default="", description="who answers for it; rings 0 and 1 need it")
+    attestation: str = Field(default="", description="who is responsible for it; required for rings 0 and 1")
     seconds: float = Field(default=300, gt=0.001, le=3600)
 
 
@@ -188,7 +188,7 @@ def info(session: Session) -> SessionInfo:
 
 @router.post("/sessions", status_code=201, response_model=SessionInfo, **needs(Scope.RUN))
 async def create_session(body: NewSession, context: ContextDep, caller: CallerDep, once: OnceDep) -> Response:
-    """Create a session. Nobody is in it yet."""
+    """Create a session. It has no members yet."""
     if body.policy is None and "otherwise" in body.model_fields_set:
         raise ApiError(400, "invalid_field", "`otherwise` goes with a `policy`.", param="otherwise")
     rules = [Rule(**row.model_dump()) for row in body.policy or ()]
@@ -217,7 +217,7 @@ async def list_sessions(
     context: ContextDep,
     caller: CallerDep,
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
-    before: Annotated[str | None, Query(max_length=300, description="`next` of the page before")] = None,
+    before: Annotated[str | None, Query(max_length=300, description="`next` of the previous page")] = None,
 ) -> SessionList:
     """The sessions that were created through a server, the newest first."""
     page = await alist(context, caller, "session", before=page_cursor(before), limit=limit)
@@ -234,7 +234,7 @@ async def show_session(session_id: SessionId, context: ContextDep, caller: Calle
 
 @router.post("/sessions/{session_id}/activate", **needs(Scope.ACT))
 async def activate_session(session_id: SessionId, context: ContextDep, caller: CallerDep) -> SessionInfo:
-    """Let the members act. Somebody has to be there."""
+    """Let the members act. There has to be a member."""
     hypervisor, _ = await seen_session(context, caller, session_id)
     return info(await call(hypervisor.activate, session_id))
 
@@ -297,7 +297,7 @@ async def kill_member(
 
 @router.post("/sessions/{session_id}/terminate", **needs(Scope.KILL))
 async def terminate_session(session_id: SessionId, body: Ending, context: ContextDep, caller: CallerDep) -> SessionInfo:
-    """End a session: nobody acts any more, and what is open is undone. 409 if something resists; ask again then."""
+    """End a session: no member can act, and unfinished work is undone. 409 if something is still running; try again."""
     hypervisor, _ = await seen_session(context, caller, session_id)
     return info(await call(lambda: hypervisor.terminate(session_id, reason=body.reason)))
 

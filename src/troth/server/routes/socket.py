@@ -146,7 +146,7 @@ class _Socket:
             number: object = None
             try:
                 if text is None:
-                    raise ApiError(400, "invalid_message", "A message is a text: send frames of text, not of bytes.")
+                    raise ApiError(400, "invalid_message", "A message is text: send text frames, not binary frames.")
                 refuse_half_letters(encoded(text))
                 message = json.loads(text)
                 if not isinstance(message, dict):
@@ -180,7 +180,7 @@ class _Socket:
         request = _Subscribe.model_validate(message)
         kind, thing = topic = request.topic
         if topic in self._subscriptions and not self._subscriptions[topic].done():
-            raise ApiError(409, "already_subscribed", f"The socket follows the {kind} {thing!r} already.", param=kind)
+            raise ApiError(409, "already_subscribed", f"The socket already follows the {kind} {thing!r}.", param=kind)
         if len(self._subscriptions) >= _MOST:
             raise ApiError(429, "too_many_subscriptions", f"A socket has at most {_MOST} subscriptions.")
         check_room(self._context)

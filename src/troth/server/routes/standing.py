@@ -64,7 +64,7 @@ async def verify_member(session_id: SessionId, agent: AgentId, context: ContextD
 async def readmit_member(
     session_id: SessionId, agent: AgentId, body: Readmission, context: ContextDep, caller: CallerDep
 ) -> SessionInfo:
-    """Lift a suspension, or let somebody who was killed join again. 409 for a member who is neither."""
+    """Lift a suspension, or let a killed agent join again. 409 for a member who is neither."""
     hypervisor, _ = await seen_session(context, caller, session_id)
     await call(hypervisor.member_view, session_id, agent)
     try:

@@ -24,7 +24,7 @@ class InputInfo(BaseModel):
 
 
 class WorkflowInfo(BaseModel):
-    """One workflow: its name, what it is for, and the inputs that it takes."""
+    """One workflow: its name, a description, and the inputs that it takes."""
 
     name: str
     description: str | None

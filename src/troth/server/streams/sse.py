@@ -48,7 +48,7 @@ _AT_ONCE = 16_000  # letters of events that are sent at once
 async def _cursor(request: Request) -> int:
     word = request.query_params.get("after")
     if word is not None and (not word.isascii() or not word.isdigit() or len(word) > 18):
-        message = f"`after` is {word[:40]!r}, and no number of an event."
+        message = f"`after` is {word[:40]!r}, which is not the number of an event."
         raise ApiError(400, "invalid_field", message, param="after")
     return await cursor_of(request, None if word is None else int(word))
 
@@ -56,7 +56,7 @@ async def _cursor(request: Request) -> int:
 @resolved_by(_cursor)
 async def cursor_of(  # async: FastAPI calls a plain one in a thread
     request: Request,
-    after: Annotated[int | None, Query(ge=0, description="the number of the last event that is known")] = None,
+    after: Annotated[int | None, Query(ge=0, description="the number of the last event that you have")] = None,
 ) -> int:
     """Where a reader goes on: the last event that it knows. The header wins: a browser sends it by itself."""
     header = request.headers.get("last-event-id")
@@ -66,7 +66,7 @@ async def cursor_of(  # async: FastAPI calls a plain one in a thread
         raise ApiError(
             400,
             "invalid_cursor",
-            f"`Last-Event-ID` is {header[:40]!r}, and no number of an event.",
+            f"`Last-Event-ID` is {header[:40]!r}, which is not the number of an event.",
             param="Last-Event-ID",
             advice="Send back the `id` of the last frame that you have, or leave it out to read from the start.",
         )
@@ -169,7 +169,7 @@ def stream_of(
 def check_room(context: ServerContext) -> None:
     """Refuse one stream too many, and any while the server ends."""
     if context.is_draining:
-        raise ApiError(503, "closing", "The server is being ended; its streams go on in the next one.")
+        raise ApiError(503, "closing", "The server is shutting down; connect again to continue the stream.")
     if context.feeds.readers >= context.limits.streams:
         raise ApiError(503, "too_many_streams", "As many streams are open as the server can serve.")
 

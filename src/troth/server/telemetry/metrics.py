@@ -74,7 +74,7 @@ class Metrics:
             try:
                 self._fold_on()
             except DamagedStoreError as damage:
-                log.warning("Conversations are counted no further: %s", damage)
+                log.warning("Counting conversations failed: %s", damage)
             counts = dict(self._counts)
         samples = []
         for name, count in sorted(counts.items()):

@@ -74,12 +74,16 @@ class Metric:
 
 METRICS: dict[str, Metric] = {
     "runs": Metric("troth_runs", "troth.runs", "gauge", "Runs in the store, by their state.", "state"),
-    "begun": Metric("troth_begun_total", "troth.begun", "counter", "What was begun through a server, by kind.", "kind"),
+    "begun": Metric(
+        "troth_begun_total", "troth.begun", "counter", "Work that was started through a server, by kind.", "kind"
+    ),
     "turns_open": Metric(
-        "troth_turns_open", "troth.turns.open", "gauge", "Turns that were accepted and are not known to be over."
+        "troth_turns_open", "troth.turns.open", "gauge", "Turns that were accepted and have not ended."
     ),
     "streams": Metric("troth_server_streams", "troth.server.streams.sse", "gauge", "Streams open in this process."),
-    "closing": Metric("troth_server_closing", "troth.server.closing", "gauge", "Whether this process is being ended."),
+    "closing": Metric(
+        "troth_server_closing", "troth.server.closing", "gauge", "Whether this process is shutting down."
+    ),
     "promises": Metric("troth_promises", "troth.promises", "gauge", "Promises in the store, by their state.", "state"),
     "promised": Metric(
         "troth_deliveries_promised_total", "troth.deliveries.promised", "counter", "Deliveries that were promised."
@@ -94,7 +98,7 @@ METRICS: dict[str, Metric] = {
         "troth_deliveries_expired_total",
         "troth.deliveries.expired",
         "counter",
-        "Deliveries whose retention was over first.",
+        "Deliveries whose retention ended first.",
     ),
     "dead": Metric(
         "troth_deliveries_dead", "troth.deliveries.dead", "gauge", "Deliveries that were given up, and can be replayed."

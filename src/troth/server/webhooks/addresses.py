@@ -67,7 +67,7 @@ def why_inside(address: Address) -> str | None:
             if candidate.version == network.version and candidate in network:
                 return meaning if candidate == address else f"a way to {candidate}, {meaning}"
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is None and not _is_unicast(address):
-        return "no address of the public internet"
+        return "not an address of the public internet"
     return None
 
 
@@ -103,11 +103,11 @@ class Allowed:
     def of(cls, exceptions: Iterable[object]) -> "Allowed":
         """Read `hooks.internal`, `10.1.2.3` and `10.1.0.0/16`."""
         if isinstance(exceptions, str):
-            raise MisuseError(f"`allow` is the text {exceptions!r}. Give a list: `allow=[{exceptions!r}]`.")
+            raise MisuseError(f"`allow` is the string {exceptions!r}. Give a list: `allow=[{exceptions!r}]`.")
         names, networks = set(), []
         for exception in exceptions:
             if not isinstance(exception, str) or not exception.strip():
-                raise MisuseError(f"`allow` has {exception!r}. Give host names, addresses or networks, as texts.")
+                raise MisuseError(f"`allow` has {exception!r}. Give host names, addresses or networks, as strings.")
             try:
                 networks.append(ipaddress.ip_network(exception))
             except ValueError:

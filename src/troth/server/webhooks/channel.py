@@ -130,7 +130,7 @@ class WebhookChannel(Channel):
         if 200 <= status < 300:
             return Receipt.done(f"HTTP {status}")
         if status == 410:
-            why = f"it answered 410 to the delivery {delivery.id!r}: it wants nothing more"
+            why = f"it answered 410 to the delivery {delivery.id!r}: it refuses further deliveries"
             await self._gone(self.endpoint_id, delivery, why)
             return Receipt.refused("it answered 410, so it was disabled")
         if 300 <= status < 400:

@@ -23,7 +23,7 @@ class HostAndPort(NamedTuple):
 def check_url(url: object, allowed: Allowed) -> HostAndPort:
     """Where the address leads; raises `WebhookRefusedError` if nothing may be sent there."""
     if not isinstance(url, str) or len(url) > _LONGEST:
-        raise WebhookRefusedError(f"A webhook's address is a text of at most {_LONGEST} characters.")
+        raise WebhookRefusedError(f"A webhook's address is a string of at most {_LONGEST} characters.")
     problem = None
     host, port = "", None
     try:
@@ -34,9 +34,9 @@ def check_url(url: object, allowed: Allowed) -> HostAndPort:
     if parts.scheme not in _PORTS or not host:
         problem = "it does not begin with `https://` and a host"
     elif not url.isascii() or not url.isprintable() or " " in url or "\\" in url:
-        problem = "it has letters that have to be encoded; a name is written as `xn--…`"
+        problem = "it has characters that have to be encoded; write such a name as `xn--…`"
     elif parts.username is not None or parts.password is not None or parts.fragment:
-        problem = "it has a user, a password or a fragment, which nobody would be sent"
+        problem = "it has a user, a password or a fragment, which would not be sent"
     elif parts.scheme == "http" and not _is_allowed(host, allowed):
         problem = "what is sent over `http` can be read and changed on its way"
     if problem is not None:

@@ -121,7 +121,7 @@ class Webhooks:
     async def open(self, runtime: Runtime) -> None:
         """Deliver to the receivers of the runtime's store, and notice those that other processes register."""
         if self._runtime is not None:
-            raise MisuseError("These webhooks are open already. Nothing was done; give each server its own.")
+            raise MisuseError("These webhooks are already open. Nothing was done; give each server its own.")
         self._runtime = runtime
         await self._take_notice()
         self._task = asyncio.create_task(self._follow(runtime), name="troth-webhooks")
@@ -146,7 +146,7 @@ class Webhooks:
                 try:
                     await self._take_notice()
                 except StoreError as error:
-                    log.warning("The receivers of webhooks could not be read just now: %s", error)
+                    log.warning("The receivers of webhooks could not be read: %s", error)
                 await bell.await_ring(rung, _LOOK)
 
     async def _take_notice(self) -> None:
@@ -280,7 +280,8 @@ class Webhooks:
             if shared or (not neighbour.sessions and not payload["sessions"]):
                 of = f"the session {min(shared)!r}" if shared else "everything that this owner begins"
                 raise TakenError(
-                    f"The webhook {neighbour.id!r} is told of {of} already, and a delivery goes to one receiver.\n"
+                    f"The webhook {neighbour.id!r} already receives deliveries of {of}, and a delivery goes to one "
+                    "receiver.\n"
                     "Nothing was registered. Delete that one, or name other `sessions`."
                 )
         tx.append_event(STREAM, "registered", payload, now)
@@ -313,9 +314,7 @@ class Webhooks:
         await self._change("rotated", endpoint, details)
         return self.get(endpoint_id)
 
-    async def disable(
-        self, endpoint_id: str, owner: str | None = None, *, why: str = "somebody asked for it"
-    ) -> Endpoint:
+    async def disable(self, endpoint_id: str, owner: str | None = None, *, why: str = "by request") -> Endpoint:
         """Send a receiver nothing more. Its deliveries are stored."""
         endpoint = self.get(endpoint_id, owner)
         if endpoint.is_enabled:

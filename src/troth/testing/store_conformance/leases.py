@@ -154,7 +154,7 @@ def a_renewed_lease_refuses_its_old_token(ground: StoreGround) -> None:
 
 
 @check("leases")
-def a_claim_waits_for_whoever_is_committing(ground: StoreGround) -> None:
+def a_claim_waits_for_a_commit_in_progress(ground: StoreGround) -> None:
     """A commit that has proved its lease is kept before somebody else has the lease, or not at all."""
     with ground.open() as first, ground.open() as second, enrolled(first) as them, enrolled(second) as me:
         assert first.commit(POINT, claimed(first, them, "theirs")) is None

@@ -62,7 +62,7 @@ def a_follower_sees_every_entry_once(ground: StoreGround) -> None:
 
 
 @check("news")
-def whoever_waits_for_a_run_is_told(ground: StoreGround) -> None:
+def a_waiter_for_a_run_is_notified(ground: StoreGround) -> None:
     """Of a signal, of an end, of a lease given back; by a commit here and by one in another process."""
     body = """
         from troth.runtime.store import commit_point

@@ -150,7 +150,7 @@ def sessions_that_are_busy_are_left(ground: StoreGround) -> None:
 
 @check("promises")
 def each_attempt_is_kept(ground: StoreGround) -> None:
-    """When, through which channel, and what the receiver said: also of those that nobody settled; the last of many."""
+    """When, through which channel, and what the receiver answered, also where it never settled; the last of many."""
 
     def write(tx: Transaction) -> None:
         tx.promises.add(_promise("p", "r"))

@@ -10,7 +10,7 @@ from tests.analysis.test_specimens import programs_in
 
 from troth.analysis.pipeline import analyse
 from troth.analysis.project.project import Project
-from troth.analysis.rules import Case, Rule
+from troth.analysis.rules import Case, CheckRule
 
 ASKED = """\
 import asyncio
@@ -39,7 +39,7 @@ def test_as_much_is_found_beside_the_packages(sources: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize(("rule", "case"), CASES)
-def test_cases_hold_beside_the_packages(rule: Rule, case: Case) -> None:
+def test_cases_hold_beside_the_packages(rule: CheckRule, case: Case) -> None:
     """So are those of every rule's own cases."""
     for sources in (case.bad, case.good):
         if sources is not None:

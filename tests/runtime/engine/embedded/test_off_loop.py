@@ -93,7 +93,7 @@ def test_stuck_threads_do_not_keep_anybody_from_looking(tmp_path):
         for number in range(2):
             with pytest.raises(RunFailedError, match="did not return within"):
                 await engine.arun(stuck, run_id=f"r{number}")
-        with pytest.raises(RunFailedError, match="as many as allowed, are stuck"):
+        with pytest.raises(RunFailedError, match="the maximum, are stuck"):
             await engine.arun(stuck, run_id="refused")
         steps = await engine.asteps("refused")
         return (await engine.afind("refused")).state, len(await engine.alist()), steps[0].error["outcome"]

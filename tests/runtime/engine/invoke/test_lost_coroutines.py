@@ -223,7 +223,7 @@ def test_a_task_begun_and_dropped_fails_a_step_of_a_sync_run(engine, step):
     with pytest.raises(RunFailedError) as failed:
         engine.run(decision, run_id="r")
     assert failed.value.error["outcome"] == "lost"
-    assert "task '_sleeps' was begun, and neither awaited nor kept" in failed.value.error["message"]
+    assert "task '_sleeps' was started, and neither awaited nor kept" in failed.value.error["message"]
 
 
 @pytest.mark.filterwarnings("ignore::troth.bridge.LeftoverTaskWarning")

@@ -96,7 +96,7 @@ def test_at_the_cap_new_sync_work_is_refused(tmp_path, release):
         for _ in range(2):
             with pytest.raises(RunFailedError, match="abandoned"):
                 engine.run(stuck)
-        with pytest.raises(RunFailedError, match="2 threads, as many as allowed, are stuck") as refused:
+        with pytest.raises(RunFailedError, match="2 threads, the maximum, are stuck") as refused:
             engine.run(one(lambda: 1, timeout=5))
         assert refused.value.error["outcome"] == "refused"
         assert engine.run(one(lambda: 1)) == 1
@@ -113,7 +113,7 @@ def test_at_the_cap_what_waits_for_a_thread_is_refused_too(tmp_path, release):
     with EmbeddedEngine(tmp_path / "troth.db", threads=2, abandoned_threads=3) as engine:
         found = [str(error) for error in asyncio.run(main(engine))]
     given_up = sum("is abandoned" in error for error in found)
-    refused = sum("as many as allowed, are stuck" in error for error in found)
+    refused = sum("the maximum, are stuck" in error for error in found)
     assert (given_up + refused, 3 <= given_up <= 4) == (12, True), found
 
 
@@ -173,7 +173,7 @@ async def own_cancellation():
     ("call", "outcome", "says"),
     [
         pytest.param(obstinate, "timeout", "ignores its cancellation", id="swallows its cancellation"),
-        pytest.param(blocking, "late", "having kept the loop blocked", id="blocks the loop and returns late"),
+        pytest.param(blocking, "late", "during which it blocked the loop", id="blocks the loop and returns late"),
         pytest.param(own_timeout, "failed", "the peer's", id="raises a TimeoutError of its own"),
         pytest.param(own_cancellation, "failed", "", id="raises a CancelledError of its own"),
         pytest.param(lambda: exec("raise SystemExit(3)"), "failed", "3", id="raises SystemExit"),

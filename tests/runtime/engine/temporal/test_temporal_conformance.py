@@ -9,7 +9,7 @@ pytestmark = [pytest.mark.xdist_group("temporal"), pytest.mark.timeout(400)]
 LONG = {
     # hundreds of runs, at 25 ms of CPU a step
     "many_runs_at_once_need_few_threads",
-    "a_task_cancelled_anywhere_leaves_nobody_holding_the_run",
+    "a_task_cancelled_anywhere_leaves_no_lease_behind",
 }
 
 

@@ -228,8 +228,8 @@ def test_a_large_value_is_handed_on_from_step_to_step(engine, path):
 @pytest.mark.parametrize(
     ("program", "error", "words"),
     [
-        pytest.param(programs.step_complains, RunFailedError, "more letters do not travel", id="an error of a step"),
-        pytest.param(programs.run_complains, RunFailedError, "more letters do not travel", id="an error of the run"),
+        pytest.param(programs.step_complains, RunFailedError, "more characters do not travel", id="an error of a step"),
+        pytest.param(programs.run_complains, RunFailedError, "more characters do not travel", id="an error of the run"),
         pytest.param(programs.step_appends, RunFailedError, "travel through Temporal", id="what a step appended"),
         pytest.param(programs.run_appends, NotJsonError, "travel through Temporal", id="what the run appended"),
     ],

@@ -265,7 +265,7 @@ def test_every_statement_stands_in_one_place():
 
 def test_other_kinds_of_address():
     """There are two kinds of stores."""
-    with pytest.raises(MisuseError, match="no store of the kind 'mysql'"):
+    with pytest.raises(MisuseError, match="no kind of store 'mysql'"):
         open_store("mysql://x/y")
 
 

@@ -131,7 +131,7 @@ def test_a_disk_that_is_full(small_disk):
         with ballast.open("wb") as file, contextlib.suppress(OSError):
             while True:
                 file.write(b"\0" * 65536)
-        with pytest.raises(StoreError, match="Make room on the server"):
+        with pytest.raises(StoreError, match="Free disk space on the database server"):
             for _ in range(200):
                 store.commit(POINT, append(os.urandom(50_000).hex(), "large"))
         kept = store.last_event("large")

@@ -20,7 +20,7 @@ def contract(document):
     ("document", "value", "complaint"),
     [
         pytest.param("string", "x", None, id="a text"),
-        pytest.param("string", 1, "where the contract says string", id="not a text"),
+        pytest.param("string", 1, "but the contract requires string", id="not a text"),
         pytest.param("integer", 3, None, id="a whole number"),
         pytest.param("integer", 3.0, None, id="JSON does not tell 3 from 3.0"),
         pytest.param("integer", 3.5, "integer", id="not whole"),
@@ -60,7 +60,7 @@ def test_inputs_are_completed_and_complained_about_at_once():
     text = str(wrong.value)
     assert "there is no input 'ordr'. Did you mean `order`?" in text
     assert "the input 'order' (string) is missing" in text
-    assert "`inputs.amount` is a string ('x'), where the contract says number" in text
+    assert "`inputs.amount` is a string ('x'), but the contract requires number" in text
 
 
 @pytest.mark.parametrize(

@@ -43,10 +43,10 @@ BOMB = "\n".join(["a0: &a0 [x]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)
 @pytest.mark.parametrize(
     ("text", "place", "what"),
     [
-        pytest.param("a: 1\na: 2", "2:1", "stands here twice", id="a key twice"),
+        pytest.param("a: 1\na: 2", "2:1", "is used twice", id="a key twice"),
         pytest.param("a: &x {b: 1}\nc: {<<: *x}", "2:5", "merging", id="merge keys"),
-        pytest.param("? [1]\n: 2", "1:3", "a key has to be a text", id="a list as key"),
-        pytest.param("a: !!set {x}", "1:4", "means nothing here", id="a tag"),
+        pytest.param("? [1]\n: 2", "1:3", "a key has to be a string", id="a list as key"),
+        pytest.param("a: !!set {x}", "1:4", "is not supported here", id="a tag"),
         pytest.param("a: &x [*x]", "1:4", "contains itself", id="an alias of itself"),
         pytest.param("[" * 150 + "]" * 150, "1:102", "nested more than 100", id="too deep"),
         pytest.param("a: [1", "2:1", "not YAML", id="unfinished"),

@@ -134,7 +134,7 @@ def test_what_was_let_go_is_shown_so(runtime, world):
     """Neither done nor failed."""
     run = runtime.run(Workflow("w", start(world, "won", function=world.endless())))
     assert run.step("loser").state is StepWord.LET_GO
-    assert "enough of the others" in run.step("loser").error.message
+    assert "enough of the other branches" in run.step("loser").error.message
 
 
 @pytest.mark.parametrize(

@@ -112,7 +112,7 @@ def test_steps_that_use_no_tokens_go_on(runtime):
 
 
 def test_an_agent_is_stopped_between_its_turns(tmp_path):
-    """A long talk inside one step cannot go on forever; with a larger budget the same talk goes on."""
+    """A long talk inside one step cannot continue forever; with a larger budget the same talk goes on."""
     model = ScriptedModel(*[call("look", id=str(n)) for n in range(5)], "done", usage=Usage(30, 20))
 
     def look() -> str:
@@ -167,7 +167,7 @@ def test_what_was_used_is_known_after_a_restart(tmp_path):
 
 
 def test_a_budget_of_steps(tmp_path):
-    """Each round counts; the one too many is not performed; raised, it goes on from there."""
+    """Each round counts; the one too many is not performed; raised, it continues from there."""
     did = []
 
     def count(n):
@@ -304,7 +304,7 @@ def test_the_time_of_a_workflow_inside_another(tmp_path):
         pytest.param({"token": 5}, r"no limit 'token'\. Did you mean `tokens`", id="a name that is none"),
         pytest.param({"tokens": 2.5}, "whole number above 0", id="half a token"),
         pytest.param({"steps": 0}, "whole number above 0", id="nothing"),
-        pytest.param({"time": "soon"}, "a span of time like", id="no span of time"),
+        pytest.param({"time": "soon"}, "a duration like", id="no span of time"),
         pytest.param({"cost": True}, "a number above 0", id="no number"),
     ],
 )

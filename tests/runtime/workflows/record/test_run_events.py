@@ -189,7 +189,7 @@ def test_numbers_have_no_gaps_and_stay(tmp_path):
 
 
 def test_only_what_is_new_is_read(runtime):
-    """`after` is the number of the last event that is known; sync and async."""
+    """`after` is the number of the last event that you have; sync and async."""
     flow = Workflow("w", *[step(name, function=lambda: 1) for name in "abc"])
     run = runtime.run(flow)
     events = list(runtime.events(run.id))
@@ -240,7 +240,7 @@ def test_other_code_between_two_attempts_is_told(runtime, caplog):
     assert resumed.succeeded
     assert resumed.step("b").code_changed == (2,)
     assert resumed.step("a").code_changed == ()
-    assert "code changed before try 2" in draw(resumed, width=120)
+    assert "code changed before attempt 2" in draw(resumed, width=120)
     assert as_json(resumed)["steps"][1]["code_changed"] == [2]
     (change,) = [event for event in runtime.events(run.id) if event.what == "code changed"]
     assert (change.place, "before" in change.detail, change.detail.count("py3.")) == ("b", True, 2)

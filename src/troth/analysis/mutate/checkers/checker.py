@@ -112,5 +112,5 @@ def rows_of(process: Finished, *, fine: tuple[int, ...], by_line: bool = False) 
 
 def end_of(process: Finished) -> str:
     """How a run ended, and its last words."""
-    how = "it ran out of time" if process.code is None else f"it ended with {process.code}"
+    how = "it reached the time limit" if process.code is None else f"it ended with {process.code}"
     return f"{how}:\n{process.tail}"

@@ -67,7 +67,7 @@ def score_checker(
         except CheckerError as problem:
             raise RunError(
                 f"`{checker.label}` failed on the untouched copy of the project: {problem}\n"
-                "No mutant was planted, because a checker that already fails shows nothing.\n"
+                "No mutant was planted, because the result of a checker that already fails means nothing.\n"
                 "Run the same command in the project itself; `--limit` gives it more time."
             ) from problem
         bench = _Bench(checker, operators, project, space, scope, limit, before)

@@ -69,7 +69,7 @@ def score_tests(
             how = "did not end in time" if whole.code is None else f"ended with {whole.code}"
             raise RunError(
                 f"`{command}` {how} on the untouched copy of the project:\n{whole.tail}\n"
-                "No mutant was planted: tests that fail anyway notice nothing.\n"
+                "No mutant was planted: failing tests cannot detect a mutant.\n"
                 "The copy leaves out what git ignores and has its own import roots first on PYTHONPATH; "
                 "make the command pass there, or name tests that do."
             )
@@ -114,7 +114,7 @@ def _probe(
             process = suite.run(space, limit)
         if process.code == 0:
             return reached_by_probes(mutants, changed, directory)
-    notice("Which mutants the tests reach could not be found out: with probes in the code they do not pass.")
+    notice("It could not be determined which mutants the tests reach: the tests fail with probes in the code.")
     return {}
 
 

@@ -142,7 +142,7 @@ def _await(module: SourceModule, call: ast.Call) -> list[Edit]:
 
 OPERATOR = Operator(
     name="add-needless-async",
-    summary="make a plain function async and await it at all its callers",
+    summary="make a sync function async, and await it in all callers",
     shapes=(_FUNCTION, _METHOD),
     find=find,
     kinds={
@@ -150,8 +150,8 @@ OPERATOR = Operator(
         "troth": OperatorKind(words=r"^(?:needless|unused|useless)-async|without (?:an? )?await|never awaits"),
     },
     cures={
-        _FUNCTION: "no test can, since all still works; a rule against `async def` without `await`",
-        _METHOD: "no test can, since all still works; a rule against `async def` without `await`",
+        _FUNCTION: "no test can, because everything still works; a rule against `async def` without `await`",
+        _METHOD: "no test can, because everything still works; a rule against `async def` without `await`",
     },
     needs=dict.fromkeys(
         (_FUNCTION, _METHOD), "a rule against `async def` without `await` that knows who calls `{subject}`"
@@ -178,7 +178,7 @@ OPERATOR = Operator(
         ),
         OperatorCase("awaited as it is", "def g(): pass\nasync def f():\n    await g()\n", None),
         OperatorCase("a plain caller", "def g(): pass\ndef f(): g()\nasync def h(): g()\n", None),
-        OperatorCase("nobody calls it", "def g(): pass\nasync def f(): pass\n", None),
+        OperatorCase("it has no callers", "def g(): pass\nasync def f(): pass\n", None),
         OperatorCase("passed as a value", "def g(): pass\nasync def f():\n    g()\n    h(g)\n", None),
         OperatorCase("named in a string", "__all__ = ['g']\ndef g(): pass\nasync def f():\n    g()\n", None),
         OperatorCase("a generator", "def g():\n    yield 1\nasync def f():\n    return list(g())\n", None),

@@ -109,8 +109,10 @@ OPERATOR = Operator(
         "troth": OperatorKind(codes=r"TR\d+", never=r"^TR\d+ needless"),
     },
     cures={
-        _SLEEP: "a test in which something else has to happen meanwhile; a watch on the loop, such as `troth.guard`",
-        _THREAD: "a test in which something else has to happen meanwhile; a watch on the loop, such as `troth.guard`",
+        _SLEEP: "a test in which something else has to run at the same time; a watchdog on the loop, such as "
+        "`troth.guard`",
+        _THREAD: "a test in which something else has to run at the same time; a watchdog on the loop, such as "
+        "`troth.guard`",
     },
     needs=dict.fromkeys((_SLEEP, _THREAD), "knowing what blocks, in a function that the event loop runs"),
     cases=(

@@ -25,6 +25,6 @@ def in_unread_files(workspace: RecolorWorkspace, functions: Iterable[Function], 
         if match is None or decisions.of(path, TOP) is not None:
             continue
         line = text.count("\n", 0, match.start()) + 1
-        why = f"Python {version} cannot read the file, so nobody sees what it calls; use a newer Python, or repair it"
+        why = f"Python {version} cannot read the file, so its calls are unknown; use a newer Python, or repair the file"
         problems.append(Obstacle(path, line, match[1], why, settled_by=(f"{path}:{TOP}: leave",)))
     return problems

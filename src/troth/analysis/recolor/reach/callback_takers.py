@@ -25,7 +25,7 @@ def mention_taken(program: Program, mention: Mention, to: Color) -> list[Edit] |
     if mention.taker is None:
         expects = _AWAITS if to == "sync" else _DROPS
         to_whom = f"given to `{mention.to}`" if mention.to else "handed around as a value"
-        why = f"the function itself is {to_whom}; whoever calls it {expects}"
+        why = f"the function itself is {to_whom}; its caller {expects}"
         text = ast.unparse(mention.node)
         return Obstacle(mention.path, mention.line, text, why, mention.functions, doubt=_doubt(mention, to))
     answer = _taken(program, mention.taker, to)
@@ -39,7 +39,7 @@ def mention_taken(program: Program, mention: Mention, to: Color) -> list[Edit] |
 def _doubt(mention: Mention, to: Color) -> str:
     has = "has to await what it returns" if to == "async" else "must not await what it returns"
     names = " or ".join(sorted({f"`{function.qualname}`" for function in mention.functions}))
-    return f"{names} is {to} now; whoever is given it here {has}"
+    return f"{names} is {to} now; the code that receives it here {has}"
 
 
 def is_called_plain(program: Program, mention: Mention) -> bool:
@@ -50,7 +50,7 @@ def is_called_plain(program: Program, mention: Mention) -> bool:
 def lambda_taken(program: Program, site: CallSite, to: Color) -> list[Edit] | Obstacle:
     """The same for a lambda that gives what the call gives."""
     if site.taker is None:
-        why = "a lambda makes its coroutine; whoever calls the lambda may await it"
+        why = "a lambda makes its coroutine; the caller of the lambda may await it"
         if to == "async":
             why = "a lambda cannot await, and its callers are unknown"
         return Obstacle(site.path, site.line, site.text, why, site.functions)
@@ -66,7 +66,7 @@ def _taken(program: Program, taker: CallbackTaker, to: Color) -> list[Edit] | st
     if color in {to, "either"}:
         return []
     if color == "unknown":
-        return f"whoever calls it {_AWAITS if to == 'sync' else _DROPS}"
+        return f"its caller {_AWAITS if to == 'sync' else _DROPS}"
     if to == "async":
         return "it is called there and never awaited"
     if awaiting is None:

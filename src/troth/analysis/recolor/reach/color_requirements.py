@@ -31,7 +31,7 @@ def required_by(program: Program, function: Function, together: Collection[Funct
         return "is a hook of a framework, which asks for its color" if is_hook and function.parent is None else None
     for derived in (owner, *program.classes.children(owner)):
         if (base := _asking_base(program, derived, function)) is not None:
-            return f"is asked for by its base class `{base}`" + (
+            return f"is required by its base class `{base}`" + (
                 "" if derived is owner else f" in `{derived.name}` ({':'.join(map(str, derived.place))})"
             )
     for protocol in _protocols(program):
@@ -44,7 +44,7 @@ def required_by(program: Program, function: Function, together: Collection[Funct
             inside = protocol.module.function(protocol.methods[function.name][-1])
             if inside not in together:
                 path, line = protocol.place
-                return f"is asked for by the protocol `{protocol.name}` ({path}:{line}), which other classes fulfil too"
+                return f"is required by the protocol `{protocol.name}` ({path}:{line}), which other classes fulfil too"
     return None
 
 

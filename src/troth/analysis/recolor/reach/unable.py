@@ -104,7 +104,7 @@ def unable_among(
         elif not is_decided and (why := required_by(program, function, functions)):
             unable.append(_doubtful(function, why))
         elif not is_decided and function.owner is not None and _is_fulfilled_elsewhere(program, function.owner):
-            why = "is asked for by a protocol that nothing in the project fulfils: objects of others are given for it"
+            why = "is required by a protocol that no class of the project implements: other objects are passed for it"
             unable.append(_doubtful(function, why))
         elif not is_decided and _extends_unknown(workspace, function):
             why = "extends a method of a base class that is not known, which may call it"

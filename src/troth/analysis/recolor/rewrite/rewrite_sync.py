@@ -62,7 +62,7 @@ def site_made_plain(site: CallSite, ours: Collection[ast.Call]) -> Rewritten:
     if use.kind == "returned":
         return _passed_on(site, ours)
     if use.kind == "lambda":
-        return _problem(site, "a lambda makes its coroutine; whoever calls the lambda may await it")
+        return _problem(site, "a lambda makes its coroutine; the caller of the lambda may await it")
     if (
         use.kind == "chosen"
         and isinstance(outer, ast.Await)
@@ -80,10 +80,10 @@ def _passed_on(site: CallSite, ours: Collection[ast.Call]) -> Rewritten:
     if isinstance(around, ast.AsyncFunctionDef):
         return _problem(site, f"its coroutine is returned by `async def {around.name}`, so it is awaited twice")
     if not isinstance(around, ast.FunctionDef) or site.caller is None:
-        return _problem(site, "its coroutine is returned by the code around it, and somebody awaits it")
+        return _problem(site, "its coroutine is returned by the code around it, and awaited elsewhere")
     nodes = list(own_nodes(around))
     if any(isinstance(node, ast.Yield | ast.YieldFrom) for node in nodes):
-        return _problem(site, f"its coroutine is given by the generator `{around.name}`, and somebody awaits it")
+        return _problem(site, f"its coroutine is given by the generator `{around.name}`, and is awaited elsewhere")
     if around.decorator_list and not _is_static(around):
         return _problem(site, f"its coroutine is returned by `{around.name}`, whose decorator may ask for it")
     returned = [node.value for node in nodes if isinstance(node, ast.Return) and node.value is not None]
@@ -123,9 +123,7 @@ def _unspawned(site: CallSite, outer: ast.Call, ours: Collection[ast.Call]) -> R
         return _unwrapped(site, outer)
     held = held_by(tree, outer)
     if held is None:
-        return _problem(
-            site, f"somebody keeps the task that `{site.use.by}` makes of it, and may wait for it or stop it"
-        )
+        return _problem(site, f"the task that `{site.use.by}` makes of it is kept, and may be awaited or cancelled")
     stored = kept_made_plain(site, held, ours, is_task=True)
     unwrapped = _unwrapped(site, outer)
     if isinstance(stored, Obstacle) or not isinstance(unwrapped, tuple) or isinstance(unwrapped, PassThrough):
@@ -146,9 +144,7 @@ def _on_its_thread(site: CallSite, outer: ast.Call) -> Rewritten:
             site, f"`{site.use.by}` runs it on the thread of another loop; called in place, it would run here"
         )
     if not isinstance(tree.parent(outer), ast.Expr):
-        return _problem(
-            site, f"`{site.use.by}` runs it on the thread of another loop, and somebody waits for its result"
-        )
+        return _problem(site, f"`{site.use.by}` runs it on the thread of another loop, and its result is awaited")
     if node.keywords or any(isinstance(argument, ast.Starred) for argument in node.args):
         return _problem(site, "`call_soon_threadsafe` takes no keywords; give it a `functools.partial` of the function")
     text = tree.text.value
@@ -170,7 +166,7 @@ def _stored(site: CallSite) -> Rewritten:
     if isinstance(around, ast.AsyncFunctionDef) or any(
         not isinstance(target, ast.Name | ast.Tuple | ast.Attribute) for target in targets
     ):
-        return _problem(site, "its coroutine is stored, and somebody may await it later")
+        return _problem(site, "its coroutine is stored, and may be awaited later")
     return [], []
 
 

@@ -39,7 +39,7 @@ def plain_function_that_starts(module: Module) -> str:
 
 def coroutine_awaited_itself(name: str) -> str:
     """For `await to_thread(work)`: the thread is for plain functions."""
-    return f"await `{name}(…)` itself: a thread is for plain functions, and this one does not hold up the loop"
+    return f"await `{name}(…)` itself: a thread is for plain functions, and this one does not block the event loop"
 
 
 def command_run_by_hand(module: Module) -> str:

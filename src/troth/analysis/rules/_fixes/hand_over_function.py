@@ -59,7 +59,9 @@ def handed_over(program: Program, incident: LossIncident) -> Fix | None:
         return None
     taker, name = declared.parent, declared.parent.func
     last = name.attr if isinstance(name, ast.Attribute) else name.id if isinstance(name, ast.Name) else ""
-    passes_on = last in _PASSING_ON or (last == "run" and incident.detail.lstrip("`").startswith(_RUNNERS))
+    passes_on = last in _PASSING_ON or (
+        last == "run" and incident.taker is not None and incident.taker.name.startswith(_RUNNERS)
+    )
     if not passes_on or not taker.args or taker.args[-1] is not call or not call.args:
         return None
     if any(isinstance(argument, ast.Starred) for argument in (*call.args, *taker.args)):

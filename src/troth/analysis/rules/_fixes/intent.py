@@ -1,4 +1,4 @@
-"""Read from the words around a call whether somebody meant it to be awaited where it stands."""
+"""Read from the words around a call whether it was meant to be awaited there."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 What it finds: `result.get("k")` or `result["k"]` where `result` comes from a call of the project that gives a dataclass or
 pydantic model without such methods.
 Why it matters: it raises AttributeError or TypeError as soon as the call really happens. While the `await` was missing, or
-an `except` hid the error, nobody noticed; adding the `await` brings it to light.
+an `except` hid the error, it went unnoticed; adding the `await` reveals it.
 How to repair: read the attribute: `result.k`.
 How sure the fix is: the attribute in the place of the key is likely where the model has a field of that name and no default
 was asked for, because the annotation may be wrong; in a test that is a guess. Else none is offered.

@@ -1,13 +1,13 @@
 """Forgotten task.
 
-What it finds: a task, or a list of tasks, that is bound to a name nobody reads again, in a request handler, or at the end
-of the function that `asyncio.run` runs. A request handler is told by its decorator, or by the request it takes.
-Why it matters: when the handler returns, nothing holds the task: it may be collected half done, and its error reaches no
+What it finds: a task, or a list of tasks, that is bound to a name that is not read again, in a request handler, or at the end
+of the function that `asyncio.run` runs. A request handler is recognized by its decorator, or by the request it takes.
+Why it matters: when the handler returns, nothing holds the task: it may be garbage-collected before it is done, and its error reaches no
 log. At the end of `asyncio.run` every task that is still running is cancelled: the work never gets done.
-How to repair: await it, keep it in a set until it is done, use a task group, or hand it to something that reports
+How to repair: await it, keep it in a set until it is done, use a task group, or pass it to something that reports
 (`BackgroundTasks`, a queue, a job).
-How sure the fix is: awaiting the task at the end of an `asyncio.run` is what the code plainly meant, so `await` is likely;
-in a handler none is offered, because waiting would hold up the answer.
+How sure the fix is: awaiting the task at the end of an `asyncio.run` is clearly what the code intends, so `await` is likely;
+in a handler none is offered, because waiting would delay the answer.
 """
 
 from __future__ import annotations
@@ -216,12 +216,12 @@ def _told(
             start = program.text(path).offset(*at[:2])
             fix = Fix("await the task", "likely", (Edit(path, start, start, "await "),))
     elif when == "over":
-        message = f"nobody holds `{variable}` once `{function.qualname}` is over: the work may be collected half done, and its error reaches nobody"
+        message = f"`{variable}` is not kept after `{function.qualname}` ends: the task may be garbage-collected before it is done, and its error is lost"
         reason = Reason(
             f"`{function.qualname}` never reads `{variable}` again and waits for nothing more", *function.place
         )
     else:
-        message = f"nobody holds `{variable}` once `{function.qualname}` has answered: the work may be collected half done, and its error reaches nobody"
+        message = f"`{variable}` is not kept after `{function.qualname}` has answered: the task may be garbage-collected before it is done, and its error is lost"
         reason = Reason(
             f"`{function.qualname}` is a request handler that never reads `{variable}` again", *function.place
         )

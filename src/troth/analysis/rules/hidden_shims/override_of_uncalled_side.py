@@ -4,8 +4,8 @@ What it finds: a base class offers a method in two colors (`run` and `arun`, `lo
 asks the other; a class below overrides one of them, and the program only ever calls the other one, be it the base itself.
 Why it matters: the override is never consulted. The object is accepted, runs, and does what the base does: a tool without
 its own work, a store without its own storage; nothing fails.
-How to repair: override the side that is called, or let the base's side hand on to its twin.
-How sure the fix is: none is offered; which color the override should have is for its author to say.
+How to repair: override the side that is called, or let the base's method call its twin.
+How sure the fix is: none is offered; its author has to decide which color the override should have.
 """
 
 from __future__ import annotations
@@ -286,13 +286,13 @@ def _told(program: Program, override: Function, called: Function, seen: Call) ->
     owner = override.owner
     assert owner is not None
     message = (
-        f"`{override.qualname}` is never asked: callers use `{called.name}`, and `{called.qualname}` does its work "
+        f"`{override.qualname}` is never called: callers use `{called.name}`, and `{called.qualname}` does its work "
         f"without `{override.name}`"
     )
     reasons = (
         Reason(f"`{seen.caller.qualname}` calls `{seen.text}`", seen.caller.module.path, seen.at[0]),
         Reason(f"`{owner.name}` leaves `{called.name}` as `{called.qualname}` has it", *called.place),
-        Reason(f"nobody calls `{override.name}` on such an object"),
+        Reason(f"`{override.name}` is never called on such an object"),
     )
     return tell_at(
         program, "TR502", "override-of-uncalled-side", override, (line, column, line, column + len(kind)), message,

@@ -2,7 +2,7 @@
 
 What it finds: a check for a capability (`hasattr(agent, "astep")`, `getattr(agent, "astep", None)`,
 `iscoroutinefunction(agent.astep)`) on a class whose
-base has that async method already, as a shim that only hands its plain twin to a thread (`await asyncio.to_thread(self.step)`).
+base has that async method already, as a shim that only runs its sync twin in a thread (`await asyncio.to_thread(self.step)`).
 Why it matters: the check is always true: every subclass, the purely sync ones included, is taken for natively async. A
 router that prefers async sends all of them through threads, and one that falls back to sync never does.
 How to repair: ask whether the class overrides the shim: `type(agent).astep is not Base.astep`.

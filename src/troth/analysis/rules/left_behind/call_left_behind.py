@@ -1,6 +1,6 @@
 """Call left behind: others await this callee, this one does not.
 
-What it finds: a call of something whose definition is not at hand, in a place where its value is dropped or used as a
+What it finds: a call of something whose definition is not known, in a place where its value is dropped or used as a
 result, while nearly every other call of the same callee in the project is awaited.
 Why it matters: most often the callee became async and this call was overlooked; it never runs.
 How sure the fix is: likely; only the siblings speak for it.

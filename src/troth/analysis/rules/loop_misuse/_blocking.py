@@ -51,11 +51,11 @@ def told_in_place(program: Program, code: str, name: str, *, brief: bool) -> Ite
         is_start = _starts_a_program(call)
         if (is_start or blocking.waits_for == "file") is not brief:
             continue
-        phrase = f"waits for {_words(blocking)} and holds up the loop meanwhile"
+        phrase = f"waits for {_words(blocking)} and blocks the event loop"
         if is_start:
-            phrase = "holds up the loop while the program starts, and so will whoever waits for its end"
+            phrase = "blocks the event loop while the program starts, and again when its end is awaited"
         if _makes_a_client(call):
-            phrase = "makes a client whose every call waits for the network and holds up the loop meanwhile"
+            phrase = "makes a client whose every call waits for the network and blocks the event loop"
         finding = _told(program, call, blocking, f"`{_shown(program, call)}(…)` {phrase}", (), callers)
         yield finding._replace(code=code, rule=name)
 
@@ -72,9 +72,7 @@ def told_down_a_chain(program: Program) -> Iterator[Finding]:
         if is_test(link.call.caller.module.path) and (_is_cut_off(program, link) or _is_one_of_two(link.call)):
             continue
         reported.add(way)
-        message = (
-            f"`{link.call.text}(…)` leads to `{link.end.text}(…)`, which waits for {_words(end)} and holds up the loop"
-        )
+        message = f"`{link.call.text}(…)` leads to `{link.end.text}(…)`, which waits for {_words(end)} and blocks the event loop"
         finding = _told(program, link.call, end, message, (link.rest or link).reasons())
         path, at = link.end.caller.module.path, link.end.at
         yield finding._replace(cause=f"{path}:{at[0]}:{at[1]}")
@@ -309,7 +307,7 @@ def _words(found: Blocking) -> str:
         "future": "the result of another thread",
         "database": "a database",
         "file": "a file",
-        "person": "somebody to type",
+        "person": "keyboard input",
     }[found.waits_for]
 
 
@@ -409,4 +407,4 @@ def _fix(program: Program, call: Call, found: Blocking) -> Fix | None:
     has_arguments = position.node.args or position.node.keywords
     comma = "" if not has_arguments else "," if position.text[callee + 1].isspace() else ", "
     edits = position.awaited(f"await {thread}(", Edit(position.path, callee, callee + 1, comma))
-    return Fix(f"hand it to a thread: `await {thread}(…)`", "likely", (*added, *edits)) if edits is not None else None
+    return Fix(f"run it in a thread: `await {thread}(…)`", "likely", (*added, *edits)) if edits is not None else None

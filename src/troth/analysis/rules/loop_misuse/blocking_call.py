@@ -1,12 +1,12 @@
 """Blocking call.
 
-What it finds: a call that holds up its thread (sleep, network, subprocess, lock, queue, the result of a future) in an
-`async def`, or in a plain function that an `async def` calls: such a function is told once, with the number of its
-callers. In a file of tests each such callee is told once, and its fix repairs them all. Reading a whole file and starting
-a program are told by `brief-blocking-call` (TR606), on request.
-Why it matters: while it waits, the loop stands still: no other request, timer or heartbeat is served.
-How to repair: await the async twin that the finding names, or hand the call to a thread: `await asyncio.to_thread(…)`.
-How sure the fix is: `await asyncio.sleep` for `time.sleep` is sure, unless the code is named after blocking or stands in the `with` of what watches for it or runs it in a thread; handing a call to a thread is likely, because code
+What it finds: a call that blocks its thread (sleep, network, subprocess, lock, queue, the result of a future) in an
+`async def`, or in a plain function that an `async def` calls: such a function is reported once, with the number of its
+callers. In a file of tests each such callee is reported once, and its fix repairs them all. Reading a whole file and starting
+a program are reported by `brief-blocking-call` (TR606), on request.
+Why it matters: while it waits, the loop is blocked: no other request, timer or heartbeat is served.
+How to repair: await the async twin that the finding names, or run the call in a thread: `await asyncio.to_thread(…)`.
+How sure the fix is: `await asyncio.sleep` for `time.sleep` is sure, unless the code is named after blocking or stands in the `with` of what watches for it or runs it in a thread; running a call in a thread is likely, because code
 bound to its thread must not move. Where the file waits with anyio or trio, theirs is named instead. Nothing is offered
 where nothing can be awaited (a lambda); a lock, a database connection or a queue stays with its thread.
 """

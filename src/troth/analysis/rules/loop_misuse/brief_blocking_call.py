@@ -1,9 +1,9 @@
 """Brief blocking call.
 
 What it finds: in an `async def`, a whole file that is read or written at once, or a program that is started by `Popen`.
-Why it matters: the loop stands still for as long as the disk or the system takes: mostly a few milliseconds, and seconds
-where the file is large, lies on the network, or the machine is busy. Off by default, because most programs can bear it.
-How to repair: hand the call to a thread: `await asyncio.to_thread(…)`, or use `asyncio.create_subprocess_exec`.
+Why it matters: the loop is blocked for as long as the disk or the system takes: usually a few milliseconds, but seconds
+where the file is large, lies on the network, or the machine is busy. Off by default, because most programs can tolerate it.
+How to repair: run the call in a thread: `await asyncio.to_thread(…)`, or use `asyncio.create_subprocess_exec`.
 How sure the fix is: likely, because code bound to its thread must not move.
 """
 

@@ -2,8 +2,8 @@
 
 What it finds: `with lock:` around an `await` in an `async def`, where `lock` is one of `threading` or `multiprocessing`.
 Why it matters: while the function waits, other tasks run on the same thread with the lock still taken. One that wants it
-stops the whole loop, the holder included, and nobody ever lets go; an `RLock` lets them all in, as if it were not there.
-How to repair: `async with` an `asyncio.Lock`, or let go of the lock before the `await`.
+stops the whole loop, including the holder, which never releases it; an `RLock` lets all tasks in, as if there were no lock.
+How to repair: `async with` an `asyncio.Lock`, or release the lock before the `await`.
 How sure the fix is: none is offered; the lock may guard against real threads as well.
 """
 
@@ -166,10 +166,10 @@ def _told(program: Program, function: Function, entered: Node, at: At, made: str
     if made.endswith("RLock"):
         phrase = "other tasks of the loop are on the same thread, and it lets them in"
     else:
-        phrase = "another task of the loop that wants it stops them all, and this one never goes on to let go"
+        phrase = "another task of the loop that waits for it blocks the whole loop, so this one never continues and never releases it"
     return tell_at(
         program, "TR605", "lock-held-over-await", function, (line, column, line, column + len("with")),
         f"`{written}` is held while this function waits: {phrase}", sure=False,
-        reasons=(Reason(f"`{written}` is a `{made}`, which knows threads and no tasks"), Reason(f"`{function.qualname}` is `async def`", *function.place)),
+        reasons=(Reason(f"`{written}` is a `{made}`, which is for threads, not for tasks"), Reason(f"`{function.qualname}` is `async def`", *function.place)),
         subject=written,
     )  # fmt: skip

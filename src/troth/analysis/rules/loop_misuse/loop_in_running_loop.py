@@ -6,7 +6,7 @@ Why it matters: it raises "cannot be called from a running event loop", and the 
 script it works; inside FastAPI, Jupyter or another coroutine it does not.
 How to repair: await the coroutine in the async function itself. Where the plain function has to stay plain, cross with
 `troth.bridge.run`, or call it in a thread.
-How sure the fix is: `await` in place of `asyncio.run(…)` does what was meant; it is sure where the call stands in the
+How sure the fix is: `await` in place of `asyncio.run(…)` does what was intended; it is sure where the call stands in the
 async function itself.
 """
 

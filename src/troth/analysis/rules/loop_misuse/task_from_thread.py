@@ -5,7 +5,7 @@ that such a function calls.
 Why it matters: no loop runs in that thread: the call raises "no running event loop", and the coroutine never runs.
 How to repair: hand the coroutine to the loop's thread: `asyncio.run_coroutine_threadsafe(work(), loop)`, with the loop
 fetched where it runs.
-How sure the fix is: none is offered; the loop has to be brought along.
+How sure the fix is: none is offered; the loop has to be passed to the thread.
 """
 
 from __future__ import annotations

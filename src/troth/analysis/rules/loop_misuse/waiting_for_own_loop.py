@@ -2,9 +2,9 @@
 
 What it finds: `asyncio.run_coroutine_threadsafe(…, loop).result()` in an `async def` that runs on that very loop, or in a
 plain function that an `async def` gives its own loop to.
-Why it matters: the loop is held up until the result is there, and the result waits for the loop: both wait forever.
+Why it matters: the loop is blocked until the result is there, and the result waits for the loop: both wait forever.
 How to repair: `await` the coroutine; `run_coroutine_threadsafe` is for other threads.
-How sure the fix is: `await` does what was meant; it is sure where the loop is fetched in the same function.
+How sure the fix is: `await` does what was intended; it is sure where the loop is fetched in the same function.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def _given(call: Call, target: Function, wanted: str) -> Iterator[Node]:
 def _told(program: Program, function: Function, node: Node, start: Node, helper: Function | None = None) -> Finding:
     who = "`result()`" if helper is None else f"`{helper.qualname}(…)`"
     message = (
-        f"{who} holds up the loop until the coroutine is done, and the coroutine needs that loop: both wait forever"
+        f"{who} blocks the event loop until the coroutine is done, and the coroutine needs that loop: both wait forever"
     )
     reasons = (
         Reason(f"`{function.qualname}` is `async def` and runs on the loop it gives the coroutine to", *function.place),

@@ -17,7 +17,6 @@ from troth.analysis.findings import Edit, Fix
 from troth.analysis.rules._finding import tell
 from troth.analysis.rules._syntax_position import standing
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.semantics.incident import ALONE
 from troth.analysis.semantics.symbols import Function
 from troth.analysis.semantics.walk.incident_queries import incidents_of
 
@@ -97,11 +96,11 @@ CASES = [
 @rule("TR118", "await-without-call", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Coroutine functions under `await`."""
-    for incident in incidents_of(program, "not called"):
+    for incident in incidents_of(program, "not called", "named alone"):
         name = incident.site.target_name
         message = f"`{name}` is awaited without being called: `await` raises TypeError here and `{name}` never runs"
-        if incident.detail == ALONE:
-            message = f"`{name}` stands on a line of its own without being called: `{name}` never runs"
+        if incident.kind == "named alone":
+            message = f"`{name}` is on a line of its own and is not called: `{name}` never runs"
         elif incident.detail:
             message = f"`{incident.detail}` wants a coroutine and gets the function `{name}`, which was not called: it raises TypeError here and `{name}` never runs"
         yield tell(program, "TR118", "await-without-call", incident, message, fix=_called(program, incident))

@@ -1,13 +1,13 @@
 """Coroutine given to something that never awaits it.
 
 What it finds: a coroutine as an argument of a function whose parameter is annotated as something else, whose body never
-awaits nor keeps it, or which is known not to (`len`, `list`, `int`, …); and one in the place of a function that somebody
+awaits nor keeps it, or which is known not to (`len`, `list`, `int`, …); and one in the place of a function that other code
 is to call: `Thread(target=work())`, `tasks.add_task(work())`.
 Why it matters: the function works on a coroutine object, and the call never runs.
 How to repair: await it; where a function is wanted, hand over the function and its arguments (`start_soon(work, 1)`), or,
 where that has to be a plain one, `lambda: asyncio.create_task(work(1))`.
 How sure the fix is: sure where the callee is certain; in the place of a function, leaving out the parentheses is likely
-right where there is nothing between them and whoever calls it can await; `start_soon(work(1))` becomes
+right where there is nothing between them and the code that calls it can await; `start_soon(work(1))` becomes
 `start_soon(work, 1)`, and a collection for `gather` gets its `*`; else none is offered.
 """
 
@@ -168,7 +168,7 @@ def check(program: Program) -> Iterator[Finding]:
             continue
         call = call_text(program, incident)
         if incident.kind == "returned inside":
-            incident.detail = "whoever gets the collection of results"
+            incident.detail = "the code that receives the collection of results"
         message = f"`{call}` is given as a coroutine to {incident.detail}: `{incident.site.target_name}` never runs"
         taker = incident.taker
         if taker is not None and taker.how == "awaits its items":

@@ -2,7 +2,7 @@
 
 What it finds: a variable that holds a coroutine and is awaited on one way through the function, but not on another.
 Why it matters: on the other way the call never runs.
-How sure the fix is: none is offered; whether the call should happen on both ways is for the author to say.
+How sure the fix is: none is offered; whether the call should happen on both ways has to be decided by the author.
 """
 
 from __future__ import annotations

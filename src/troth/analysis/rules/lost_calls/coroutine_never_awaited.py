@@ -1,7 +1,7 @@
 """Coroutine never awaited.
 
 What it finds: a coroutine that is assigned to a variable (or put into a local container) and awaited on no way through
-the function, nor given to anybody who might; often the variable is used further down as if it were the result.
+the function, nor passed to anything that might; often the variable is used further down as if it were the result.
 Why it matters: the call never runs, and what follows works on a coroutine object instead of its result.
 How sure the fix is: sure where the callee is certain; the variable then holds the result, as the code below expects.
 """
@@ -124,11 +124,11 @@ def check(program: Program) -> Iterator[Finding]:
     for incident in incidents_of(program, "never awaited"):
         if incident.site.promise not in {"coroutine", "future"}:
             continue
-        if incident.detail and not program.judge.is_always_awaited(incident.site):
+        if incident.is_handed_over and not program.judge.is_always_awaited(incident.site):
             continue
         call = call_text(program, incident)
         message = (
-            f"`{incident.variable}` holds the coroutine of `{call}` and nobody awaits it, "
+            f"`{incident.variable}` holds the coroutine of `{call}` and is never awaited, "
             f"so `{incident.site.target_name}` never runs"
         )
         yield tell(program, "TR102", "coroutine-never-awaited", incident, message, fix=await_fix(program, incident))

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from troth.analysis.findings import Finding
     from troth.analysis.semantics import Program
+    from troth.analysis.semantics.incident import IncidentKind
 
 CASES = [
     Case(
@@ -78,7 +79,7 @@ CASES = [
 ]
 
 
-_SAYS = {
+_SAYS: dict[IncidentKind, str] = {
     "attribute": "has an attribute read",
     "subscript": "is subscripted",
     "iteration": "is looped over",

@@ -1,10 +1,10 @@
 """Dropped task.
 
-What it finds: `asyncio.create_task(…)`, `ensure_future(…)` or `gather(…)` whose result nobody keeps.
-Why it matters: the event loop holds tasks weakly, so the work may be collected half done, and its errors reach nobody.
+What it finds: `asyncio.create_task(…)`, `ensure_future(…)` or `gather(…)` whose result is not kept.
+Why it matters: the event loop holds tasks weakly, so the work may be garbage-collected before it is done, and its errors are lost.
 How to repair: keep the task until it is done, await it, or use a task group.
 How sure the fix is: likely; it keeps the task in a set that the class or the module has for tasks, or in a new one, and
-awaits a `gather`. What a thread was given is awaited only where nothing follows: it may end only through what does. Whether somebody should rather wait for the work, or for its errors, only you know.
+awaits a `gather`. What a thread was given is awaited only where nothing follows: it may end only through what does. Decide whether something should wait for the work or handle its errors.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ def check(program: Program) -> Iterator[Finding]:
             continue  # worse than dropped: no loop runs there, and the rule about threads tells of it
         call = call_text(program, incident)
         message = (
-            f"nobody keeps what `{call}` returns, so the work may be collected half done and its errors reach nobody"
+            f"the result of `{call}` is not kept, so the task may be garbage-collected before it is done, and its errors are lost"
             if incident.site.promise == "task" or incident.site.callee.endswith(("gather", "shield"))
-            else f"nobody waits for what `{call}` returns: its result is lost, and its errors reach nobody"
+            else f"nothing waits for the result of `{call}`: the result and its errors are lost"
         )
         yield tell(program, "TR112", "dropped-task", incident, message, fix=keep_fix(program, incident))

@@ -1,8 +1,7 @@
 """Lost call hidden by a broad `except`.
 
 What it finds: a coroutine used as its result inside `try … except Exception` (or `suppress(Exception)`).
-Why it matters: the use raises, the handler swallows the error, and the program goes on as if the call had failed for a
-reason of its own; it never ran at all.
+Why it matters: the use raises, the handler swallows the error, and the program goes on as if the call itself had failed; it never ran at all.
 How sure the fix is: sure where the callee is certain.
 """
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 
     from troth.analysis.findings import Finding
     from troth.analysis.semantics import Program
+    from troth.analysis.semantics.incident import IncidentKind
 
 CASES = [
     Case(
@@ -33,17 +33,26 @@ CASES = [
 ]
 
 
+_RAISING: tuple[IncidentKind, ...] = (
+    "attribute",
+    "subscript",
+    "iteration",
+    "async iteration",
+    "arithmetic",
+    "unpacking",
+)
+
+
 @rule("TR113", "masked-lost-call", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Misused coroutines whose error nobody would see."""
-    kinds = ("attribute", "subscript", "iteration", "async iteration", "arithmetic", "unpacking")
-    for incident in incidents_of(program, *kinds):
+    for incident in incidents_of(program, *_RAISING):
         if not incident.masked_line:
             continue
         call = call_text(program, incident)
         message = (
             f"`{call}` is used before it is awaited, and the broad handler at line {incident.masked_line} hides the error: "
-            f"`{incident.site.target_name}` never runs and nobody notices"
+            f"`{incident.site.target_name}` never runs and the error goes unnoticed"
         )
         fix = await_fix(program, incident)
         yield tell(program, "TR113", "masked-lost-call", incident, message, fix=fix)

@@ -1,8 +1,8 @@
 """Coroutine returned from `async def` without being awaited.
 
 What it finds: `return f()` in an `async def` where `f()` makes a coroutine, and in a plain `def` that is annotated with the
-result and that nobody awaits.
-Why it matters: whoever awaits this function gets a coroutine instead of the result, and mostly drops it there.
+result and that is never awaited.
+Why it matters: code that awaits this function gets a coroutine instead of the result, and usually drops it.
 How sure the fix is: sure where the annotation or another `return` shows that a result is meant, or where all who call the
 function await it once; likely otherwise.
 """
@@ -205,13 +205,13 @@ def check(program: Program) -> Iterator[Finding]:
         if not incident.site.function.is_async:
             message = (
                 f"`{around}` is called for a result and returns the coroutine of `{call}`: "
-                f"nobody awaits it, and `{incident.site.target_name}` never runs"
+                f"it is never awaited, so `{incident.site.target_name}` never runs"
             )
             yield tell(program, "TR109", "returned-coroutine", incident, message)
             continue
         message = (
-            f"`{around}` returns the coroutine of `{call}` instead of its result: whoever awaits `{around}` "
-            f"gets a coroutine, and `{incident.site.target_name}` never runs"
+            f"`{around}` returns the coroutine of `{call}` instead of its result: awaiting `{around}` "
+            f"gives a coroutine, and `{incident.site.target_name}` never runs"
         )
         yield tell(program, "TR109", "returned-coroutine", incident, message, fix=fix)
 

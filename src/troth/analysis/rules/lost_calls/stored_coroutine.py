@@ -46,7 +46,7 @@ def check(program: Program) -> Iterator[Finding]:
     for incident in stored_incidents(program):
         call = call_text(program, incident)
         message = (
-            f"`{incident.variable}` is set to the coroutine of `{call}`, which nobody awaits: "
+            f"`{incident.variable}` is set to the coroutine of `{call}`, which is never awaited: "
             f"`{incident.site.target_name}` never runs"
         )
         fix = await_fix(program, incident, safety="likely")

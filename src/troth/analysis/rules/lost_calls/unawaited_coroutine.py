@@ -2,7 +2,7 @@
 
 What it finds: a call that makes a coroutine whose value is thrown away.
 Why it matters: the body never runs; Python mentions it only when the object is collected, far from the call.
-How sure the fix is: `await` makes the call run, which is what the code plainly meant; it is sure where the callee is certain.
+How sure the fix is: `await` makes the call run, which is clearly what the code intends; it is sure where the callee is certain.
 Outside `async def` nothing is offered: the function itself would change color, which is the work of `troth recolor`.
 """
 

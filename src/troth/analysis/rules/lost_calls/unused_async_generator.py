@@ -1,4 +1,4 @@
-"""Async generator that nobody iterates.
+"""Async generator that is never iterated.
 
 What it finds: a call of an async generator function (or of an `@asynccontextmanager`) whose value is dropped.
 Why it matters: not one line of its body runs.
@@ -41,6 +41,6 @@ def check(program: Program) -> Iterator[Finding]:
         if incident.site.promise not in {"generator", "context"}:
             continue
         call = call_text(program, incident)
-        how = "enters" if incident.site.promise == "context" else "iterates"
-        message = f"nobody {how} what `{call}` makes, so the body of `{incident.site.target_name}` never runs"
+        how = "entered" if incident.site.promise == "context" else "iterated"
+        message = f"the result of `{call}` is never {how}, so the body of `{incident.site.target_name}` never runs"
         yield tell(program, "TR114", "unused-async-generator", incident, message)

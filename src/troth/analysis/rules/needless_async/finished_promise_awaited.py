@@ -2,7 +2,7 @@
 
 What it finds: `await f()` where `f` is a plain function that only ever returns promises that are kept already:
 `defer.succeed(value)`.
-Why it matters: nothing is waited for. The function is sync in the dress of an async one; whoever forgets the `await` gets a
+Why it matters: nothing is waited for. The function is sync but looks async; a caller that forgets the `await` gets a
 Deferred for a value, and every caller has to be async for nothing.
 How to repair: return the value itself and take the `await` away at every call.
 How sure the fix is: none is offered here, because every caller changes with it.

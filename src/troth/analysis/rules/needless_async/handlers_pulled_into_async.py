@@ -6,7 +6,7 @@ Why it matters: one await makes all of them async, and each is a call that can b
 How to repair: await only what can be awaited, `result = handler(message)` and `if inspect.isawaitable(result): await
 result`; then the handlers that never wait can be plain functions. `troth check --select TR301` lists them.
 How sure the fix is: likely, because it touches many functions at once: the dispatcher takes both colors, and those of its
-handlers that nobody else mentions become plain.
+handlers that are not mentioned elsewhere become sync.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Needless async.
 
 What it finds: an `async def`, function or method, that never waits: no `await`, `async for` or `async with` in it, and
-nobody who needs it to be async: no base, Protocol, framework, route, fixture, table or callback.
+nothing that needs it to be async: no base, Protocol, framework, route, fixture, table or callback.
 Why it matters: every caller has to await it and become async itself; one that forgets the await loses the call in silence.
 How to repair: drop the `async`, and the `await` at every call: `troth recolor` does both, everywhere at once.
 How sure the fix is: likely, and only asked for with `troth fix --all --select TR301`; it changes the function and all of its
@@ -148,7 +148,7 @@ def _told(program: Program, one: Needless) -> Finding:
             f"only `{taker}` asks for it, which awaits what `{one.slot.name}` returns", one.slot.path, one.slot.at[0]
         )
     elif first is None:
-        asks = Reason("nobody in this project calls it")
+        asks = Reason("it has no callers in this project")
     elif one.is_pulled:
         says = f"only `await {first.text}(…)` in `{first.caller.qualname}`, which picks it at run time, asks for it"
         asks = Reason(says, first.caller.module.path, first.at[0])

@@ -7,7 +7,7 @@ Why it matters: Python gets a coroutine where it wants a result: `__init__` and 
 `__del__`, `__exit__` and a setter lose their work in silence.
 How to repair: make the method plain; put what waits into a method that is awaited (`async def open(self)`), a factory
 (`await Store.create()`), or `__aenter__`/`__aexit__`.
-How sure the fix is: taking the `async` away is sure where the body never waits; where it does, none is offered.
+How sure the fix is: removing the `async` is sure where the body never waits; where it does, none is offered.
 """
 
 from __future__ import annotations

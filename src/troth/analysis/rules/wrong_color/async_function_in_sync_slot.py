@@ -1,6 +1,6 @@
 """Async function in a sync slot.
 
-What it finds: a coroutine function, or a lambda that returns a coroutine, given to somebody who calls it and never
+What it finds: a coroutine function, or a lambda that returns a coroutine, given to code that calls it and never
 awaits: `threading.Thread(target=…)`, `Timer`, `submit`, `Executor.map`, `filter`, `sorted(key=…)`, `signal.signal`,
 `atexit.register`, `call_soon`, `call_later`, `add_done_callback`, `weakref.finalize`, a click command, a celery task; and
 functions of the project that call what they are given, at once or later, and drop what comes back.
@@ -8,7 +8,7 @@ Why it matters: the call makes a coroutine and throws it away, so the function n
 comes from the garbage collector, if at all.
 How to repair: give it a plain function that starts the coroutine: `lambda: asyncio.create_task(work())` on the loop's own
 thread, `lambda: asyncio.run(work())` in a thread or a command.
-How sure the fix is: none is offered; the author has to say which loop runs it.
+How sure the fix is: none is offered; the author has to decide which loop runs it.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 What it finds: `async with x` where `x` is made by a plain `@contextmanager`, or is an object that has no `__aenter__`:
 a lock of threads, a sync client or session.
 Why it matters: the statement raises `TypeError`; nothing is entered.
-How to repair: use a plain `with`, or the async object that was meant (`asyncio.Lock`, `httpx.AsyncClient`).
-How sure the fix is: likely, because the async object may have been meant; nothing is offered where the same statement
+How to repair: use a plain `with`, or the async object that was intended (`asyncio.Lock`, `httpx.AsyncClient`).
+How sure the fix is: likely, because the async object may have been intended; nothing is offered where the same statement
 enters something else too.
 """
 

@@ -5,8 +5,8 @@ What it finds: `await f()` where `f` is a plain `def` whose result cannot be awa
 `await actor.send()` of Dramatiq, which only send a message.
 Why it matters: the function runs, and then the line raises `TypeError: object … can't be used in 'await' expression`:
 its effect happens, whatever follows does not, and a retry makes it happen again.
-How to repair: take the `await` away, or make the function `async def` if it was meant to wait.
-How sure the fix is: likely, because the function may have been meant to wait; a guess where only a name speaks for it.
+How to repair: remove the `await`, or make the function `async def` if it should wait.
+How sure the fix is: likely, because the function may have been intended to wait; a guess where only a name suggests it.
 """
 
 from __future__ import annotations

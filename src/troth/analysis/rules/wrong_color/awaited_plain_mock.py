@@ -5,7 +5,7 @@ What it finds: `await` on a call of a `Mock` or `MagicMock` that the same functi
 Why it matters: the mock gives another mock, which cannot be awaited: the test fails with TypeError for no fault of the
 code under test, or, where an `except` is around, passes for the wrong reason.
 How to repair: `AsyncMock`, for the whole or for the one method (`client.send = AsyncMock()`).
-How sure the fix is: none is offered; the author of the test has to say which part of the mock is async.
+How sure the fix is: none is offered; the author of the test has to decide which part of the mock is async.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 What it finds: `await x` where `x` is no awaitable: a property, an attribute or a variable that holds a result, a list of
 coroutines, a lock, an object just made, a context manager that was meant to be entered, or a function that is not called.
 Why it matters: the line raises `TypeError: object … can't be used in 'await' expression`, and what follows never happens.
-How to repair: take the `await` away. Give a list of coroutines to `asyncio.gather(*…)`, and enter a lock or a context
+How to repair: remove the `await`. Give a list of coroutines to `asyncio.gather(*…)`, and enter a lock or a context
 manager with `async with`.
-How sure the fix is: likely, because something else may have been meant to be awaited.
+How sure the fix is: likely, because the `await` may have been intended for something else.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ Why it matters: what is cached is the coroutine, not its result. The first calle
 object and raises "cannot reuse already awaited coroutine".
 How to repair: a cache that awaits first (`async_lru.alru_cache`), or keep the task: `asyncio.ensure_future(load())`.
 How sure the fix is: where the file already imports `alru_cache`, putting it in the place of `lru_cache` is likely right.
-Else the cache is taken away, or a cached property becomes a property: it never gave a result twice. Where somebody asks
-the cache itself (`load.cache_clear()`), nothing is offered.
+Otherwise the cache is removed, or a cached property becomes a property: it never gave a result twice. Where code uses
+the cache itself (`load.cache_clear()`), none is offered.
 """
 
 from __future__ import annotations

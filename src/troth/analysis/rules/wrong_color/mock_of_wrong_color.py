@@ -3,7 +3,7 @@
 What it finds: `Mock` or `MagicMock` put in the place of an async method or function of the project (`store.load = MagicMock()`,
 `patch.object(Store, "load", Mock())`, `patch("store.load", new=Mock())`, `monkeypatch.setattr(store, "load", Mock())`), and
 `AsyncMock` in the place of a plain one.
-Why it matters: the code under test awaits a mock that cannot be awaited and fails for no reason of its own; or it gets a
+Why it matters: the code under test awaits a mock that cannot be awaited and fails although it is correct; or it gets a
 coroutine from an `AsyncMock`, takes it for a result, and the test proves nothing.
 How to repair: the mock of the method's color; `patch.object(Store, "load")` without a mock finds it by itself.
 How sure the fix is: the name of the other mock in the place of this one is likely right.
@@ -424,9 +424,11 @@ def _told(program: Program, around: Function, mocked: _Mocked, method: Function,
     at: At = (call.lineno, call.col_offset, call.end_lineno or call.lineno, call.end_col_offset or 0)
     name = _mock_name(call)
     if other == "AsyncMock":
-        message = f"`{name}` stands for `{method.qualname}`, which is async: whoever awaits it gets TypeError"
+        message = f"`{name}` stands for `{method.qualname}`, which is async: awaiting the mock raises TypeError"
     else:
-        message = f"`AsyncMock` stands for `{method.qualname}`, which is plain: whoever calls it gets a coroutine for a result"
+        message = (
+            f"`AsyncMock` stands for `{method.qualname}`, which is sync: a call returns a coroutine instead of a result"
+        )
     reason = Reason(f"`{method.qualname}` is `{'async def' if method.is_async else 'def'}`", *method.place)
     return tell_at(
         program, "TR407", "mock-of-wrong-color", around, at, message, sure=False, reasons=(reason,),

@@ -1,6 +1,6 @@
 """Override of the other color.
 
-What it finds: a method that overrides one of the other color, where somebody calls it through the base: plain where the
+What it finds: a method that overrides one of the other color, where it is called through the base: plain where the
 base's is awaited, `async def` where the base's is called plainly. Or one of an abstract method or a protocol, which says
 the color for all. Also a hook of a library's base class: `async def run` in a `threading.Thread`, a plain `dispatch` in
 a Starlette middleware.
@@ -470,9 +470,9 @@ def _told(program: Program, function: Function, base: Function, call: Call) -> F
 
 def _told_of_contract(program: Program, function: Function, base: Function) -> Finding:
     if base.is_async:
-        message = f"`{function.qualname}` is plain, and the method it stands for is declared async: whoever awaits it gets TypeError"
+        message = f"`{function.qualname}` is sync, but overrides a method that is declared async: awaiting it raises TypeError"
     else:
-        message = f"`{function.qualname}` is async, and the method it stands for is declared plain: whoever calls it drops a coroutine"
+        message = f"`{function.qualname}` is async, but overrides a method that is declared sync: its callers drop a coroutine"
     kind = "async def" if base.is_async else "def"
     reasons = (Reason(f"`{base.qualname}` is declared as `{kind}`", *base.place),)
     return _finding(program, function, message, reasons, sure=False)

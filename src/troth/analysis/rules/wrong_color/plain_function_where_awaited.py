@@ -1,6 +1,6 @@
 """Plain function where an async one is awaited.
 
-What it finds: a plain function or lambda given to somebody who awaits what it returns: to a function of the project that
+What it finds: a plain function or lambda given to code that awaits what it returns: to a function of the project that
 says `await executor()`, to an object that keeps it and awaits it later, or to a framework's slot for coroutine functions.
 Why it matters: the function runs and does its work, and then the `await` raises TypeError. The step counts as failed
 although its effect has happened; a retry makes it happen again.

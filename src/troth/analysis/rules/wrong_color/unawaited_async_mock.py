@@ -129,7 +129,7 @@ def _told(program: Program, function: Function, use: MockUse, how: str) -> Findi
     if function.is_async and isinstance(use.around[0], ast.Expr | ast.Assign):
         start = program.text(path).offset(*at[:2])
         fix = Fix("await the call", "likely", (Edit(path, start, start, "await "),))
-    message = f"`{use.written}(…)` calls an async mock and {how}: nobody awaits it"
+    message = f"`{use.written}(…)` calls an async mock and {how}: it is never awaited"
     maker = "an `AsyncMock`" if use.maker == "AsyncMock" else "a mock with a spec"
     text = f"`{use.written.partition('.')[0]}` is {maker}, and this call of it gives a coroutine"
     reason = Reason(text, path, use.line)

@@ -385,24 +385,7 @@ class Calls:
             return self._program.reasons.of_library(func, function)
 
         if "a" in flags:
-            if is_plain_here(self._program, name.partition(".")[0], function.name):
-                return None
-            sure = not _guessed(func.receiver)
-            top = name.partition(".")[0]
-            behind = self._program.majors_behind(top)
-            if behind > 0 and top not in _NEVER_PLAIN and not library.is_called_async(name):
-                if not self._program.counts.is_awaited(function.name):
-                    return None  # in the version that is asked for it may be plain
-                sure = False
-            is_either = is_perhaps_plain_here(self._program, top, function.name)
-            sure = sure and behind < 2 and not is_either
-            site = scope.site(function, at, text, "coroutine", reasons, sure=sure)
-            if site is not None:
-                site.by_name = _guessed(func.receiver)
-            path = scope.module.path
-            return Coroutine(
-                site, lambda: meant_by_stream(self._awaited_library(function, func, values, scope), node, path)
-            )
+            return self._library_coroutine(func, function, node, values, scope)
         result = meant_by_stream(self._library_result(function, func), node, scope.module.path)
         spawner = semantics().spawners.get(name) if isinstance(result, Awaitable) else None
         if spawner is not None and spawner.gives == "task" and spawner.keeper == "callee":
@@ -439,6 +422,33 @@ class Calls:
         if result is None and not function.returns and func.receiver is None and _is_all_its_own(name, values):
             return External(f"{name}()")  # nothing of the project went in, so nothing of it comes out
         return result
+
+    def _library_coroutine(
+        self, func: FunctionValue, function: LibraryFunction, node: Node, values: Arguments, scope: Evaluator
+    ) -> Value | None:
+        """The coroutine of a library's coroutine function, unless it is sync in a version that the project allows."""
+        top = function.qualname.partition(".")[0]
+        if is_plain_here(self._program, top, function.name):
+            return None
+        sure = not _guessed(func.receiver)
+        behind = self._program.majors_behind(top)
+        if behind > 0 and top not in _NEVER_PLAIN and not library.is_called_async(function.qualname):
+            if not self._program.counts.is_awaited(function.name):
+                return None  # in the version that is asked for it may be plain
+            sure = False
+        is_either = is_perhaps_plain_here(self._program, top, function.name)
+        sure = sure and behind < 2 and not is_either
+
+        def reasons() -> tuple[Reason, ...]:
+            return self._program.reasons.of_library(func, function)
+
+        site = scope.site(function, node[-1], callee_text(node[1]), "coroutine", reasons, sure=sure)
+        if site is not None:
+            site.by_name = _guessed(func.receiver)
+        path = scope.module.path
+        return Coroutine(
+            site, lambda: meant_by_stream(self._awaited_library(function, func, values, scope), node, path)
+        )
 
     def _awaitable(self, value: Value, node: Node, scope: Evaluator) -> Value:
         """What a library gives to be awaited; where it is an object of its own, it may be more than a promise."""

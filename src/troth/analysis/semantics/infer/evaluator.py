@@ -80,7 +80,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from troth.analysis.facts.model import At, Node
-    from troth.analysis.semantics.incident import Promise, Site
+    from troth.analysis.semantics.incident import MisuseKind, Promise, Site
     from troth.analysis.semantics.infer.inference import Inference
     from troth.analysis.semantics.symbols import Module
 
@@ -221,7 +221,7 @@ class Evaluator:
         """The value is handled as the promise that it is."""
 
     def misuse(
-        self, value: Value | None, kind: str, at: At | None = None, text: str = "", taker: Taker | None = None
+        self, value: Value | None, kind: MisuseKind, at: At | None = None, text: str = "", taker: Taker | None = None
     ) -> None:
         """The value is used as if it were a result."""
 

@@ -34,7 +34,7 @@ def given_by_framework(program: ProjectFiles, function: Function, name: str) -> 
     if not function.is_async:
         return _handled(program, function, name) if function.name == "__init__" and name == "websocket" else None
     if name == "call_next":
-        return CallableType(Awaitable(None), "`call_next` of a middleware gives the response to whoever awaits it")
+        return CallableType(Awaitable(None), "`call_next` of a middleware returns a coroutine with the response")
     if name in {"receive", "send"} and "receive" in function.params and "send" in function.params:
         return CallableType(Awaitable(None), f"`{name}` of an ASGI application is a coroutine function")
     if name in {"reader", "writer"} and "reader" in function.params and "writer" in function.params:

@@ -133,12 +133,10 @@ def _in_statements(body: Any, wanted: frozenset[str], out: list[_Mention]) -> No
             targets = statement[ASSIGN_TARGETS] if tag == "assign" else (statement[AUGASSIGN_TARGET],)
             for target in targets:  # what is stored to is no mention; what it is stored under may be
                 _looked_at(target, wanted, out)
-        elif tag == "annassign":
-            if statement[ANNASSIGN_VALUE] is not None:
-                _passed(statement[ANNASSIGN_VALUE], wanted, None, "", out)
-        elif tag == "return":
-            if statement[VALUE] is not None:
-                _passed(statement[VALUE], wanted, None, "", out)
+        elif tag in {"annassign", "return"}:
+            value = statement[ANNASSIGN_VALUE if tag == "annassign" else VALUE]
+            if value is not None:
+                _passed(value, wanted, None, "", out)
         elif tag == "expr":
             _looked_at(statement[VALUE], wanted, out)
         elif tag in {"if", "while"}:
@@ -150,10 +148,8 @@ def _in_statements(body: Any, wanted: frozenset[str], out: list[_Mention]) -> No
             _in_statements(statement[FOR_BODY], wanted, out)
             _in_statements(statement[FOR_ORELSE], wanted, out)
         elif tag == "with":
-            for item in statement[WITH_ITEMS]:
-                for part in item:
-                    if part is not None:
-                        _looked_at(part, wanted, out)
+            for part in (part for item in statement[WITH_ITEMS] for part in item if part is not None):
+                _looked_at(part, wanted, out)
             _in_statements(statement[WITH_BODY], wanted, out)
         elif tag == "try":
             _in_statements(statement[TRY_BODY], wanted, out)

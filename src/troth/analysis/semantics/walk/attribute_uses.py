@@ -1,5 +1,7 @@
 """What the methods of a class do with one of its attributes."""
 
+from collections.abc import Callable, Iterator
+
 from troth.analysis.facts.fields import (
     ANNASSIGN_TARGET,
     ANNASSIGN_VALUE,
@@ -77,51 +79,99 @@ def _look_inside(node: Node, name: str, uses: set[str]) -> None:
 
 
 def _walk(node: Node, name: str, uses: set[str], context: str) -> None:
-    kind = node[0]
-    if kind == "attr":
-        if node[ATTR_NAME] == name:
-            uses.add(context)
-        inside = node[ATTR_NAME] in _OF_COROUTINES or node[ATTR_NAME].startswith("__")
-        _walk(node[ATTR_BASE], name, uses, "other" if inside else "misused")
-    elif kind == "await":
-        _walk(node[VALUE], name, uses, "awaited")
-    elif kind == "index":
-        _walk(node[INDEX_BASE], name, uses, "misused")
-        _walk(node[INDEX_KEY], name, uses, "other")
-    elif kind == "call":
-        _walk(node[CALL_FUNC], name, uses, "other")
-        callee = callee_text(node[CALL_FUNC])
-        context = "awaited" if looks_like_runner(callee) else "other" if looks_like_keeper(callee) else "given"
-        for part in (*node[CALL_ARGS], *(value for _, value in node[CALL_KEYWORDS])):
-            _walk(part, name, uses, context if part[KIND] == "attr" else "other")
-    elif kind == "assign":
-        for target in node[ASSIGN_TARGETS]:
-            _walk(target, name, uses, "assigned")
-        _walk(node[ASSIGN_VALUE], name, uses, "other")
-    elif kind == "annassign":
-        _walk(node[ANNASSIGN_TARGET], name, uses, "assigned")
-        if node[ANNASSIGN_VALUE] is not None:
-            _walk(node[ANNASSIGN_VALUE], name, uses, "other")
-    elif kind == "compare" and ("const", "None") in node[COMPARE_OTHERS]:
-        _walk(node[COMPARE_LEFT], name, uses, "other")  # whether there is one yet
-    elif kind in {"if", "while"}:
-        _walk(node[TEST], name, uses, "misused")
-        for part in (*node[BODY], *node[ORELSE]):
-            _walk(part, name, uses, "other")
-    elif kind == "compare":
-        _walk(node[COMPARE_LEFT], name, uses, "misused")
-        for part in node[COMPARE_OTHERS]:
-            _walk(part, name, uses, "other")
-    elif kind in {"not", "binop"}:
-        for part in children(node):
-            _walk(part, name, uses, "misused")
-    elif kind == "for":
-        _walk(node[FOR_ITER], name, uses, "misused" if not node[FOR_IS_ASYNC] else "other")
-        for part in (*node[FOR_BODY], *node[FOR_ORELSE]):
-            _walk(part, name, uses, "other")
-    elif kind in {"and", "or"}:
-        for part in node[ITEMS]:
-            _walk(part, name, uses, "misused" if context == "misused" else "other")
+    if node[KIND] == "attr" and node[ATTR_NAME] == name:
+        uses.add(context)
+    for part, part_context in _contexts(node, context):
+        _walk(part, name, uses, part_context)
+
+
+def _contexts(node: Node, context: str) -> Iterator[tuple[Node, str]]:
+    """The parts of a node, each with how it is used there."""
+    contexts = _CONTEXTS.get(node[KIND])
+    if contexts is not None:
+        yield from contexts(node, context)
     else:
-        for part in children(node):
-            _walk(part, name, uses, "other")
+        yield from ((part, "other") for part in children(node))
+
+
+def _of_attribute(node: Node, _context: str) -> Iterator[tuple[Node, str]]:
+    attribute = node[ATTR_NAME]
+    yield node[ATTR_BASE], "other" if attribute in _OF_COROUTINES or attribute.startswith("__") else "misused"
+
+
+def _of_await(node: Node, _context: str) -> Iterator[tuple[Node, str]]:
+    yield node[VALUE], "awaited"
+
+
+def _of_index(node: Node, _context: str) -> Iterator[tuple[Node, str]]:
+    yield node[INDEX_BASE], "misused"
+    yield node[INDEX_KEY], "other"
+
+
+def _of_call(node: Node, _context: str) -> Iterator[tuple[Node, str]]:
+    yield node[CALL_FUNC], "other"
+    callee = callee_text(node[CALL_FUNC])
+    context = "awaited" if looks_like_runner(callee) else "other" if looks_like_keeper(callee) else "given"
+    for part in (*node[CALL_ARGS], *(value for _, value in node[CALL_KEYWORDS])):
+        yield part, context if part[KIND] == "attr" else "other"
+
+
+def _of_assignment(node: Node, _context: str) -> Iterator[tuple[Node, str]]:
+    for target in node[ASSIGN_TARGETS]:
+        yield target, "assigned"
+    yield node[ASSIGN_VALUE], "other"
+
+
+def _of_annotated_assignment(node: Node, _context: str) -> Iterator[tuple[Node, str]]:
+    yield node[ANNASSIGN_TARGET], "assigned"
+    if node[ANNASSIGN_VALUE] is not None:
+        yield node[ANNASSIGN_VALUE], "other"
+
+
+def _of_comparison(node: Node, _context: str) -> Iterator[tuple[Node, str]]:
+    if ("const", "None") in node[COMPARE_OTHERS]:
+        yield node[COMPARE_LEFT], "other"  # whether there is one yet
+        return
+    yield node[COMPARE_LEFT], "misused"
+    for part in node[COMPARE_OTHERS]:
+        yield part, "other"
+
+
+def _of_test(node: Node, _context: str) -> Iterator[tuple[Node, str]]:
+    yield node[TEST], "misused"
+    for part in (*node[BODY], *node[ORELSE]):
+        yield part, "other"
+
+
+def _of_operation(node: Node, _context: str) -> Iterator[tuple[Node, str]]:
+    for part in children(node):
+        yield part, "misused"
+
+
+def _of_loop(node: Node, _context: str) -> Iterator[tuple[Node, str]]:
+    yield node[FOR_ITER], "other" if node[FOR_IS_ASYNC] else "misused"
+    for part in (*node[FOR_BODY], *node[FOR_ORELSE]):
+        yield part, "other"
+
+
+def _of_alternatives(node: Node, context: str) -> Iterator[tuple[Node, str]]:
+    for part in node[ITEMS]:
+        yield part, "misused" if context == "misused" else "other"
+
+
+_CONTEXTS: dict[str, Callable[[Node, str], Iterator[tuple[Node, str]]]] = {
+    "attr": _of_attribute,
+    "await": _of_await,
+    "index": _of_index,
+    "call": _of_call,
+    "assign": _of_assignment,
+    "annassign": _of_annotated_assignment,
+    "compare": _of_comparison,
+    "if": _of_test,
+    "while": _of_test,
+    "not": _of_operation,
+    "binop": _of_operation,
+    "for": _of_loop,
+    "and": _of_alternatives,
+    "or": _of_alternatives,
+}

@@ -46,15 +46,16 @@ from troth.analysis.facts.fields import (
 from troth.analysis.facts.names import callee_text, dotted
 from troth.analysis.facts.nodes import walk
 from troth.analysis.semantics.incident import (
-    ALONE,
     AWAITED,
     KEPT,
     MAYBE,
     PENDING,
     WEAK,
+    IncidentKind,
     KeyAsked,
     LossIncident,
     Misuse,
+    MisuseKind,
     Operand,
     Promise,
     Site,
@@ -152,9 +153,9 @@ _PLAIN_OUTSIDE = frozenset({"pyrogram", "hydrogram"})
 
 _NEEDS_A_STAR = Taker("`asyncio.gather` inside a collection, which needs a `*`", "awaits its items", "asyncio.gather")
 _CAST = Taker("`cast`, whose type is no awaitable", "wants no awaitable", "typing.cast")
-_ITERATING = Taker("whoever iterates the generator", "iterates")
+_ITERATING = Taker("the code that iterates the generator", "iterates")
 # Builtins that take what a collection holds one by one, and for what.
-_ONE_BY_ONE = {"any": "condition", "all": "condition", "sum": "argument"}
+_ONE_BY_ONE: dict[str, MisuseKind] = {"any": "condition", "all": "condition", "sum": "argument"}
 
 
 # Callables that call a function with what they get after it, and where it stands.
@@ -302,7 +303,7 @@ class Ledger(Evaluator):
         return not all(is_harmless(self.program, function, decorator) for decorator in function.facts.decorators)
 
     def misuse(
-        self, value: Value | None, kind: str, at: At | None = None, text: str = "", taker: Taker | None = None
+        self, value: Value | None, kind: MisuseKind, at: At | None = None, text: str = "", taker: Taker | None = None
     ) -> None:
         if value is None or type(value) in NEVER:
             return
@@ -352,11 +353,12 @@ class Ledger(Evaluator):
             return
         if is_future(value) and kind in {"text", "perhaps condition", "comparison"} and taker is not WITH_A_CONSTANT:
             return  # a future may be shown, looked for, and asked for whether there is one
+        shown: IncidentKind = kind
         if kind == "iteration" and isinstance(value, AsyncGenerator):
-            kind = "plain for"
+            shown = "plain for"
         if kind == "condition" and site.is_quiet and self._is_always_true(value):
             site.is_quiet = False  # whoever tests what a call has just made means its result
-        self.incident(kind, site, detail=text, taker=taker)
+        self.incident(shown, site, detail=text, taker=taker)
 
     def _is_always_true(self, value: Value) -> bool:
         """Whether an object that can be awaited has nothing by which it could ever be false."""
@@ -366,7 +368,7 @@ class Ledger(Evaluator):
 
     def incident(
         self,
-        kind: str,
+        kind: IncidentKind,
         site: Site,
         *,
         detail: str = "",
@@ -436,9 +438,11 @@ class Ledger(Evaluator):
         is_method = isinstance(receiver, Instance) and not receiver.guess
         is_own = isinstance(function, Function) and function.module is self.module and not function.facts.decorators
         if is_method or (is_own and receiver is None):
-            self._awaited_function(value, at, ALONE)
+            self._awaited_function(value, at, kind="named alone")
 
-    def _awaited_function(self, value: FunctionValue, at: At, given_to: str = "") -> None:
+    def _awaited_function(
+        self, value: FunctionValue, at: At, given_to: str = "", *, kind: IncidentKind = "not called"
+    ) -> None:
         function = value.function
         is_async = (
             self.program.effects.of(function) == "coroutine"
@@ -456,7 +460,7 @@ class Ledger(Evaluator):
 
         sure = not (isinstance(value.receiver, Instance) and value.receiver.guess)
         site = Site(self.inside, at, function.name, function, "coroutine", sure, why)
-        self.incidents[at, "not called"] = LossIncident("not called", site, at, given_to)
+        self.incidents[at, kind] = LossIncident(kind, site, at, given_to)
 
     def on_await(self, node: Node) -> Value | None:
         awaited = node[VALUE]
@@ -543,92 +547,111 @@ class Ledger(Evaluator):
                 and wants_a_promise(self.calls[at], name or str(position))
             ):
                 self._awaited_function(value, at, last_part(callee_text(node[1])))
-            if value is None or type(value) in NEVER or not holds_promise(value):
-                continue
-            if name in {"*", "**"} and is_promise(value):
-                self.misuse(value, "unpacking", node[-1])
-                continue
-            if last_part(callee_text(node[1])) == "cast" and position == 1:
-                if is_promise(value) and self._is_cast_to_result(node):
-                    self.misuse(value, "argument", node[-1], taker=_CAST)
-                elif type(value) is Coroutine and names_async_iterator(node[2][0]):
-                    self.keep(value)  # whoever writes this out knows what the callee gives better than an interface
-                continue  # it gives back what it is given
-            if node[1] == ("name", "isinstance"):
-                continue  # what it learns is told by the branches
-            if node[1] == ("name", "hasattr") and node[2][1:2] == (("const", "str", "__await__"),):
-                self.keep(value)
-                if node[2][0][KIND] == "name":
-                    self.env[node[2][0][1]] = None  # what it is, is found out at run time
-                continue
-            if node[1] == ("name", "next") and _is_driven_by_hand(value):
-                self.keep(value)
-                continue
-            if _loops_over(node, func) and is_promise(value):
-                self.misuse(value, "iteration", node[-1])
-                continue
-            if self._put_in_container(node, func, value):
-                continue
-            if self._is_filled_with_results(node, func) and is_promise(value):
-                self.hand_over(value, _callee(node), node[-1])
-                continue
-            if is_promise(value) and (taker := calls_what_it_gets(self.calls[at].callee, name or str(position))):
-                caller = Taker(f"`{taker}`, which wants a function to call", "calls it", taker)
-                self.misuse(value, "argument", node[-1], taker=caller)
-                continue
-            if position and _is_map(func) and not any(map(is_promise, members_of(value))):
-                self.keep(value)  # each goes to a function, such as `loop.create_task`
-                continue
-            if name is None and _is_gather(func) and isinstance(value, Builtin | TupleOf):
+            self._argument(func, node, values, position)
+
+    def _argument(
+        self, func: Value | None, node: Node, values: list[tuple[str | None, Value | None]], position: int
+    ) -> None:
+        """What becomes of one argument."""
+        name, value = values[position]
+        if value is None or type(value) in NEVER or not holds_promise(value):
+            return
+        if name in {"*", "**"} and is_promise(value):
+            self.misuse(value, "unpacking", node[-1])
+            return
+        if self._is_builtin_argument(node, position, value):
+            return
+        if _loops_over(node, func) and is_promise(value):
+            self.misuse(value, "iteration", node[-1])
+            return
+        if self._put_in_container(node, func, value):
+            return
+        if self._is_filled_with_results(node, func) and is_promise(value):
+            self.hand_over(value, _callee(node), node[-1])
+            return
+        if is_promise(value) and (taker := calls_what_it_gets(self.calls[node[-1]].callee, name or str(position))):
+            caller = Taker(f"`{taker}`, which wants a function to call", "calls it", taker)
+            self.misuse(value, "argument", node[-1], taker=caller)
+            return
+        if position and _is_map(func) and not any(map(is_promise, members_of(value))):
+            self.keep(value)  # each goes to a function, such as `loop.create_task`
+            return
+        if name is None and _is_gather(func) and isinstance(value, Builtin | TupleOf):
+            for promise in promises(value):
+                self.misuse(promise, "argument", node[-1], taker=_NEEDS_A_STAR)
+            return
+        if type(value) is AsyncGenerator and _loops_over_it(func, node, position):
+            self.misuse(value, "iteration", node[-1])
+            return
+        dropper = self.consumers.drops(func, node, position, name) or self._handed_on(func, values, position, name)
+        if dropper is not None:
+            self._dropped_argument(dropper, func, node, position, name, value)
+            return
+        self._unjudged_argument(func, node, position, name, value)
+
+    def _is_builtin_argument(self, node: Node, position: int, value: Value) -> bool:
+        """Whether the callee is `cast`, `isinstance`, `hasattr` or `next`, which say what they do with an argument."""
+        if last_part(callee_text(node[1])) == "cast" and position == 1:
+            if is_promise(value) and self._is_cast_to_result(node):
+                self.misuse(value, "argument", node[-1], taker=_CAST)
+            elif type(value) is Coroutine and names_async_iterator(node[2][0]):
+                self.keep(value)  # whoever writes this out knows what the callee gives better than an interface
+            return True  # it gives back what it is given
+        if node[1] == ("name", "isinstance"):
+            return True  # what it learns is told by the branches
+        if node[1] == ("name", "hasattr") and node[2][1:2] == (("const", "str", "__await__"),):
+            self.keep(value)
+            if node[2][0][KIND] == "name":
+                self.env[node[2][0][1]] = None  # what it is, is found out at run time
+            return True
+        if node[1] == ("name", "next") and _is_driven_by_hand(value):
+            self.keep(value)
+            return True
+        return False
+
+    def _dropped_argument(
+        self, dropper: Taker, func: Value | None, node: Node, position: int, name: str | None, value: Value
+    ) -> None:
+        """The callee is known not to await the argument."""
+        if dropper.how == "opens it":
+            for promise in promises(value):
+                self.misuse(promise, "text", node[-1], taker=dropper)
+        elif not any(map(is_promise, members_of(value))):
+            if dropper.how == "drops it" and dropper.name in _ONE_BY_ONE:
                 for promise in promises(value):
-                    self.misuse(promise, "argument", node[-1], taker=_NEEDS_A_STAR)
-                continue
-            if type(value) is AsyncGenerator and _loops_over_it(func, node, position):
-                self.misuse(value, "iteration", node[-1])
-                continue
-            dropper = self.consumers.drops(func, node, position, name) or self._handed_on(func, values, position, name)
-            if dropper is not None:
-                if dropper.how == "opens it":
-                    for promise in promises(value):
-                        self.misuse(promise, "text", node[-1], taker=dropper)
-                elif not any(map(is_promise, members_of(value))):
-                    if dropper.how == "drops it" and dropper.name in _ONE_BY_ONE:
-                        for promise in promises(value):
-                            self.misuse(promise, _ONE_BY_ONE[dropper.name], None, taker=dropper)
-                    elif self.consumers.wants_results(func, position, name):
-                        for promise in promises(value):
-                            self.misuse(promise, "argument", node[-1], taker=dropper)
-                    elif _is_mixed_dict(value) and any(map(is_promise, value.values)):
-                        self.hand_over(value, _callee(node), node[-1])
-                    elif not isinstance(func, FunctionValue) or isinstance(func.function, Function):
-                        self.keep(value)  # a collection of promises is given to somebody who takes collections
-                else:
-                    kind = "text" if dropper.how == "shows it" else "argument"
-                    self.misuse(value, kind, node[-1], taker=dropper)
-                continue
-            by_keyword = not self.is_asking
-            if not all(m is not None and _is_mixed_dict(m) for m in members_of(value)) and self.consumers.may_await(
-                func, node, position, name, by_keyword=by_keyword
-            ):
-                if self._is_given_as_data(node, func, position, name, value):
-                    self.hand_over(value, _callee(node), node[-1])
-                    continue
-                self.keep(value)
-                if (
-                    asks_for_color(callee_text(node[1]))
-                    and position < len(node[2])
-                    and node[2][position][KIND] == "name"
-                ):
-                    self.env[node[2][position][1]] = None  # what it is, is found out at run time
-            elif (
-                at in self._awaiting and self.consumers.gives_back(func, position, name)
-                if func is not None
-                else (at in self._awaiting and not self._is_lost_inside(value))
-                or self.consumers.is_kept_by_namesake(node, position, name)
-            ):
-                self.keep(value)
-            else:
+                    self.misuse(promise, _ONE_BY_ONE[dropper.name], None, taker=dropper)
+            elif self.consumers.wants_results(func, position, name):
+                for promise in promises(value):
+                    self.misuse(promise, "argument", node[-1], taker=dropper)
+            elif _is_mixed_dict(value) and any(map(is_promise, value.values)):
                 self.hand_over(value, _callee(node), node[-1])
+            elif not isinstance(func, FunctionValue) or isinstance(func.function, Function):
+                self.keep(value)  # a collection of promises is given to somebody who takes collections
+        else:
+            kind: MisuseKind = "text" if dropper.how == "shows it" else "argument"
+            self.misuse(value, kind, node[-1], taker=dropper)
+
+    def _unjudged_argument(self, func: Value | None, node: Node, position: int, name: str | None, value: Value) -> None:
+        """The callee may await the argument, keep it, or lose it."""
+        by_keyword = not self.is_asking
+        if not all(m is not None and _is_mixed_dict(m) for m in members_of(value)) and self.consumers.may_await(
+            func, node, position, name, by_keyword=by_keyword
+        ):
+            if self._is_given_as_data(node, func, position, name, value):
+                self.hand_over(value, _callee(node), node[-1])
+                return
+            self.keep(value)
+            if asks_for_color(callee_text(node[1])) and position < len(node[2]) and node[2][position][KIND] == "name":
+                self.env[node[2][position][1]] = None  # what it is, is found out at run time
+        elif (
+            node[-1] in self._awaiting and self.consumers.gives_back(func, position, name)
+            if func is not None
+            else (node[-1] in self._awaiting and not self._is_lost_inside(value))
+            or self.consumers.is_kept_by_namesake(node, position, name)
+        ):
+            self.keep(value)
+        else:
+            self.hand_over(value, _callee(node), node[-1])
 
     def _is_given_as_data(self, node: Node, func: Value | None, position: int, name: str | None, value: Value) -> bool:
         """Whether a variable is given to an unknown callee by the name of what the promise gives.

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from troth.analysis.facts.model import At, Node
+    from troth.analysis.semantics.incident import MisuseKind
     from troth.analysis.semantics.symbols import Function
 
 __all__ = ["uses_inside"]
@@ -24,7 +25,7 @@ _UNPACKING = (("tuple",), ("list",))
 _ASKING = frozenset({"isinstance", "iscoroutine", "isawaitable", "hasattr", "callable", "type", "getattr"})
 
 
-def uses_inside(function: Function, variable: str) -> Iterator[tuple[str, At, str]]:
+def uses_inside(function: Function, variable: str) -> Iterator[tuple[MisuseKind, At, str]]:
     """The kind, the place and the text of each such use; none where the function may treat it as a promise."""
     if variable in function.params or function.facts.decorators:
         return

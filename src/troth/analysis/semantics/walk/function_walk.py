@@ -52,7 +52,18 @@ from troth.analysis.facts.names import callee_text, dotted, last_name
 from troth.analysis.facts.nodes import children, of_kind
 from troth.analysis.findings import Reason
 from troth.analysis.project.test_files import is_test
-from troth.analysis.semantics.incident import AWAITED, KEPT, MAYBE, PENDING, WEAK, LossIncident, Misuse, Site, Taker
+from troth.analysis.semantics.incident import (
+    AWAITED,
+    KEPT,
+    MAYBE,
+    PENDING,
+    WEAK,
+    IncidentKind,
+    LossIncident,
+    Misuse,
+    Site,
+    Taker,
+)
 from troth.analysis.semantics.infer.awaitables_in_value import (
     holds_promise,
     is_promise,
@@ -320,9 +331,7 @@ class Flow(Returning):
                 and member.site is not None
                 and member.site not in self.pending
             ):
-                kind = "dropped generator" if isinstance(member, AsyncGenerator) else "dropped context"
-                kind = "dropped" if isinstance(member, AwaitableContext) else kind
-                self.incident(kind, member.site)
+                self.incident(_dropped_kind(member), member.site)
             elif isinstance(member, Awaitable) and member.site is not None and member.kind == "lazy":
                 self.incident("dropped", member.site)
             elif (
@@ -340,7 +349,7 @@ class Flow(Returning):
         if node[KIND] == "call":
             self._tell_by_company(node, value, "condition")
 
-    def _tell_by_company(self, node: Node, value: Value | None, kind: str) -> None:
+    def _tell_by_company(self, node: Node, value: Value | None, kind: IncidentKind) -> None:
         """Nothing is known of the callee but that all else that is asked of its object is awaited."""
         externals = tuple([member for member in members_of(value) if isinstance(member, External)])
         if self._expects_error or (value is not None and len(externals) < len(members_of(value))):
@@ -354,7 +363,7 @@ class Flow(Returning):
 
     def _tell_of_future(self, node: Node) -> None:
         """A future that nobody holds can never be done: whoever makes one waits for it or gives it on."""
-        why = Reason("a future that nobody holds is never done; it makes sense only where it is awaited")
+        why = Reason("a future that is not kept is never done; it is useful only where it is awaited")
         site = self.site("", node[-1], callee_text(node[1]), "future", lambda: (why,), sure=False)
         if site is not None:
             self.incident("dropped task", site, sure=False)
@@ -885,17 +894,20 @@ class Flow(Returning):
                 if site.promise != "coroutine" and not proven:
                     continue
                 in_dict = any(m.how == "returns it in a dict" for m in misuses)
-                detail = "" if proven or in_dict else "handed over"
-                self._never_awaited(site, variable, misuses, sure=proven, detail=detail)
+                is_handed_over = not proven and not in_dict
+                self._never_awaited(site, variable, misuses, sure=proven, is_handed_over=is_handed_over)
             elif status & PENDING and status & AWAITED and not status & (KEPT | MAYBE):
                 self.incident("sometimes awaited", site, variable=variable, sure=False)
 
         self._tell_once()
 
-    def _never_awaited(self, site: Site, variable: str, misuses: list[Misuse], *, sure: bool, detail: str = "") -> None:
-        self.incident("never awaited", site, variable=variable, sure=sure, detail=detail)
+    def _never_awaited(
+        self, site: Site, variable: str, misuses: list[Misuse], *, sure: bool, is_handed_over: bool = False
+    ) -> None:
+        self.incident("never awaited", site, variable=variable, sure=sure)
         incident = self.incidents.get((site.at, "never awaited"))
         if incident is not None:
+            incident.is_handed_over = is_handed_over
             incident.misuses = tuple(misuses)
 
     def _tell_once(self) -> None:
@@ -919,6 +931,12 @@ class Flow(Returning):
 _STATEMENTS: dict[str, Any] = {
     name.removeprefix("s_"): function for name, function in vars(Flow).items() if name.startswith("s_")
 }
+
+
+def _dropped_kind(value: Value) -> IncidentKind:
+    if isinstance(value, AsyncGenerator):
+        return "dropped generator"
+    return "dropped" if isinstance(value, AwaitableContext) else "dropped context"
 
 
 def _is_surely_lost(base: Value, value: Value | None) -> bool:

@@ -17,6 +17,7 @@ from troth.analysis.semantics.walk.coroutine_sinks import looks_like_keeper
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from troth.analysis.semantics.incident import IncidentKind
     from troth.analysis.semantics.walk.walking import Walking
 
 __all__ = [
@@ -30,7 +31,7 @@ __all__ = [
 _AWAITABLES = ("Awaitable", "Coro", "Future", "Task")  # and `Coro`, as many call the type for themselves
 
 
-def incidents_of(program: Walking, *kinds: str) -> Iterator[LossIncident]:
+def incidents_of(program: Walking, *kinds: IncidentKind) -> Iterator[LossIncident]:
     """The incidents of these kinds."""
     for incident in program.incidents():
         if (

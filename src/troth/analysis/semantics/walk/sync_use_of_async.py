@@ -24,7 +24,7 @@ from troth.analysis.semantics.walk.narrowing import Narrowing
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import At, Node
-    from troth.analysis.semantics.incident import Promise
+    from troth.analysis.semantics.incident import IncidentKind, Promise
 
 __all__ = ["PlainUse"]
 
@@ -96,7 +96,7 @@ class PlainUse(Narrowing):
         top, _, _ = cls.qualified.partition(".")
         return self.program.majors_behind(top) > 0
 
-    def _taken_plainly(self, kind: str, taken: Instance, node: Node, at: At) -> None:
+    def _taken_plainly(self, kind: IncidentKind, taken: Instance, node: Node, at: At) -> None:
         """`with` or `for` on an object that knows only `async with` or `async for`."""
         how = "__aenter__" if kind == "plain with" else "__aiter__"
         promise: Promise = "context" if kind == "plain with" else "iterable"

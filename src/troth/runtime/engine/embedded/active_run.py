@@ -1,4 +1,4 @@
-"""A run that this engine carries out just now."""
+"""A run that this engine carries out."""
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack

@@ -105,7 +105,7 @@ class Claims:
             is_new = tx.add_run(run_id, name, text, now, label=label)
             if promise is not None:
                 if not is_new:
-                    raise RunMismatchError(f"There is a run {run_id!r} already. Nothing was started; name another id.")
+                    raise RunMismatchError(f"There is already a run {run_id!r}. Nothing was started; use another id.")
                 promise(tx)
             if not is_new and not can_go_on(tx, run_id, name, text):
                 return None
@@ -192,6 +192,6 @@ def can_go_on(tx: Transaction, run_id: str, decision: str, args: str) -> bool:
             difference = f" with other arguments: {their_args}, and here {args}"
         raise RunMismatchError(
             f"The id {run_id!r} belongs to a run of `{theirs}`{difference}.\n"
-            "Nothing was started. Leave the id out to get a new one, or name another."
+            "Nothing was started. Omit the id to get a new one, or use another."
         )
     return not state.is_over

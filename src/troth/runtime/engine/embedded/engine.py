@@ -74,7 +74,7 @@ class EmbeddedEngine(RecordedRuns):
     `decisions` are those it goes on with when their owner has died: at once when the engine is first used or entered,
     and then all the time. `recover=False` leaves other processes' runs alone, for a program that only looks. An async
     step whose time is up, or whose run is interrupted, is cancelled and then has `grace` seconds for its `finally`
-    blocks; one that is not over then is left behind. The result of a step may have `max_result` letters of JSON.
+    blocks; one that is not over then is left behind. The result of a step may have `max_result` characters of JSON.
     """
 
     def __init__(

@@ -138,8 +138,8 @@ class LeaseDriver:
         """Where the engine was closed in the middle, that is what happened, whatever the store says of it."""
         if self._ownership.is_closed and isinstance(error, LeaseLostError | MisuseError):
             raise EngineClosedError(
-                f"The engine was closed while it carried out run {claim.run_id!r}. The run is kept, and goes on with "
-                "the next engine; the step that was in flight is done again, under the same key."
+                f"The engine was closed while it executed run {claim.run_id!r}. The run is recorded; the next "
+                "engine resumes it, and repeats the step that was in progress, with the same key."
             ) from error
 
     def _in_progress(self, claim: Claim, claimed: Claimed) -> RunInProgress:

@@ -177,7 +177,7 @@ class Supervisor:
         except RunError:
             raise
         except Exception as bug:  # going on by itself would do the same step again, and fail again, forever
-            log.exception("Run %r met an error of the engine's own.", claim.run_id)
+            log.exception("Run %r failed with an internal error of the engine.", claim.run_id)
             self._refuse(claim.run_id, _own_mistake(claim.run_id, bug))
         finally:
             self._pursued.discard(claim.run_id)
@@ -250,7 +250,7 @@ class Supervisor:
 
 def _own_mistake(run_id: str, bug: Exception) -> InternalError:
     mistake = InternalError(
-        f"Run {run_id!r} was left where it is: internal error in the engine ({type(bug).__name__}: {bug}).\n"
+        f"Run {run_id!r} was not finished: internal error in the engine ({type(bug).__name__}: {bug}).\n"
         f"Please report it. What is recorded is safe; `engine.resume({run_id!r})` tries again."
     )
     mistake.__cause__ = bug

@@ -273,4 +273,4 @@ def _cancelled_error(place: Place, *, has_begun: bool = True) -> RunCancelledErr
 
 def _not_an_ask(ask: object) -> MisuseError:
     hint = "`yield from` it" if isinstance(ask, Generator) else "yield a `Step`, `Sleep`, `Wait`, `Start` or `Together`"
-    return MisuseError(f"The decision yielded {ask!r}, which an engine cannot perform. To have it done, {hint}.")
+    return MisuseError(f"The decision yielded {ask!r}, which an engine cannot perform. To perform it, {hint}.")

@@ -108,7 +108,7 @@ def perform_step(branch: Branch, step: Step, place: Place, record: StepRecord | 
             commit = branch.commit(STEP_BEGIN)
             continue
         failed += 1
-        error = outcome.error or InterruptedError("nothing is known of it")
+        error = outcome.error or InterruptedError("nothing is known about it")
         if not _is_worth_another(step, outcome, error, failed):
             raise _fail(branch, step, info, outcome, error, now=now, is_unknown=is_unknown)
         next_at = now + step.retry.wait_after(failed, run.chance)
@@ -127,7 +127,7 @@ def _kept(value: object, name: str, limit: int | None) -> tuple[str, Any]:
     title = f"result of step {name!r}"
     text, back = value if type(value) is KeptValue else keep(value, title)
     if limit is not None and len(text) > limit:
-        size = f"{len(text):,} letters of JSON, and at most {limit:,} are kept"
+        size = f"{len(text):,} characters of JSON, and at most {limit:,} are kept"
         why = f"{size} (`max_result`); keep it in a file, and return its path"
         raise NotJsonError(title, title, why)
     return text, back
@@ -224,7 +224,7 @@ def _compare_code(branch: Branch, step: Step, place: Place, before: StepRecord) 
         return
     now = branch.run.clock()
     log.warning(
-        "The code of step %r of run %r has changed since it was last tried: %s then, %s now.",
+        "The code of step %r of run %r has changed since the last attempt: it was %s and is now %s.",
         step.name,
         place.run_id,
         before.code,
@@ -260,7 +260,7 @@ def _pick_up(branch: Branch, step: Step, place: Place, record: StepRecord) -> Ge
 
 def _gone(step: Step) -> InterruptedError:
     return InterruptedError(
-        f"The process that ran step {step.name!r} was gone before its result was recorded. "
+        f"The process that ran step {step.name!r} ended before its result was recorded. "
         "Whether its effect happened is unknown."
     )
 

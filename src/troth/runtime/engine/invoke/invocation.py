@@ -186,7 +186,7 @@ def _of_job(job: Job, step: Step) -> StepOutcome:
     if job.is_refused:
         return StepOutcome("refused", error=error)
     if isinstance(error, KeyboardInterrupt | GeneratorExit | asyncio.CancelledError):
-        log.debug("Step %r raised %r in its thread, where it means nothing but a failure.", step.name, error)
+        log.debug("Step %r raised %r in its thread, where it counts only as a failure.", step.name, error)
     return StepOutcome("failed", error=error)
 
 
@@ -301,7 +301,7 @@ async def _await_within(
         return StepOutcome("failed", error=outcome.error)
     if outcome.ended == "done" and took > timeout:
         return StepOutcome(
-            "late", error=_timeout(step, f"it returned after {took:.3g} s, having kept the loop blocked")
+            "late", error=_timeout(step, f"it returned after {took:.3g} s, during which it blocked the loop")
         )
     return outcome
 
@@ -324,7 +324,9 @@ async def _end(task: "asyncio.Task[StepOutcome]", step: Step, grace: float) -> b
         _abandoned_tasks.add(task)
         task.add_done_callback(_abandoned_tasks.discard)
         log.warning(
-            "Step %r ignores its cancellation; its task goes on unheeded (%d so).", step.name, len(_abandoned_tasks)
+            "Step %r ignores its cancellation; its task continues, and its result is ignored (%d such tasks).",
+            step.name,
+            len(_abandoned_tasks),
         )
     if cancelled is not None:
         raise cancelled
@@ -346,8 +348,8 @@ def _lossless(outcome: StepOutcome, step: Step, losses: tuple[str, ...]) -> Step
         error=LostCoroutineError(
             f"Step {step.name!r} returned, but lost {'what it began' if len(losses) == 1 else 'several things'}: "
             f"{', '.join(losses)}.\n"
-            "That part of it never happened, so the step is not recorded as done. Await the call, "
-            "or hand it to a task that is awaited."
+            "That part never happened, so the step is not recorded as done. Await the call, "
+            "or pass it to a task that is awaited."
         ),
     )
 

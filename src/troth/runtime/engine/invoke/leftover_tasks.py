@@ -22,7 +22,7 @@ async def end_dropped(before: "set[asyncio.Task[Any]]") -> tuple[str, ...]:
     for task in dropped:
         task.cancel()
     await asyncio.wait(dropped, timeout=1.0)
-    return tuple(f"task {_name(task)!r} was begun, and neither awaited nor kept" for task in dropped)
+    return tuple(f"task {_name(task)!r} was started, and neither awaited nor kept" for task in dropped)
 
 
 def _dropped(before: "set[asyncio.Task[Any]]") -> "list[asyncio.Task[Any]]":

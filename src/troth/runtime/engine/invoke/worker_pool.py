@@ -183,10 +183,10 @@ class WorkerPool:
 
     def _exhausted(self, job: Job) -> ThreadsExhaustedError:
         return ThreadsExhaustedError(
-            f"{job.name} was not started: {len(self._abandoned)} threads, as many as allowed, are stuck in steps that "
+            f"{job.name} was not started: {len(self._abandoned)} threads, the maximum, are stuck in steps that "
             "timed out.\n"
             f"They are stuck in {', '.join(sorted({stuck.name for stuck in self._abandoned}))}.\n"
-            "A thread cannot be stopped: give those calls timeouts of their own, or make them async."
+            "A thread cannot be stopped: give those calls their own timeouts, or make them async."
         )
 
     def _spawn(self) -> None:
@@ -221,7 +221,7 @@ class WorkerPool:
             if job not in self._abandoned:
                 return False
             self._abandoned.discard(job)
-        log.warning("%s returned after its caller had given it up; what it returned is not used.", job.name)
+        log.warning("%s returned after its caller had stopped waiting; its result is ignored.", job.name)
         return True
 
     def abandon(self, job: Job) -> bool:

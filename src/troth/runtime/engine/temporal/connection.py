@@ -97,14 +97,14 @@ class Connection:
         )
 
     async def _keep_running(self, client: Client, decision: str, worker: Worker) -> None:
-        """Run a worker; one that cannot go on is replaced."""
+        """Run a worker; one that cannot continue is replaced."""
         while True:
             try:
                 await worker.run()
             except Exception as error:  # noqa: BLE001  whatever it is, a worker that polls no more is no worker
                 if self._is_closed:
                     return
-                log.warning("The worker for %r could not go on, and is started again: %s", decision, error)
+                log.warning("The worker for %r failed, and is started again: %s", decision, error)
                 await asyncio.sleep(_AGAIN)
                 worker = self._worker(client, decision)
                 task = self._workers[decision][1]

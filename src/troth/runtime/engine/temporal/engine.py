@@ -333,7 +333,7 @@ class TemporalEngine(RecordedRuns):
             is_new = tx.add_run(run_id, name, text, now, label=label)
             if promise is not None:
                 if not is_new:
-                    raise RunMismatchError(f"There is a run {run_id!r} already. Nothing was started; name another id.")
+                    raise RunMismatchError(f"There is already a run {run_id!r}. Nothing was started; use another id.")
                 promise(tx)
             if not is_new:
                 return begun if can_go_on(tx, run_id, name, text) else None
@@ -576,7 +576,7 @@ def _revived(run_id: str, name: str, message: str) -> Exception:
 
 def _tell_failure(what: str, future: "Future[None]") -> None:
     if not future.cancelled() and future.exception() is not None:
-        log.error("%s, by an error of the engine's own.", what, exc_info=future.exception())
+        log.error("%s, because of an internal error of the engine.", what, exc_info=future.exception())
 
 
 async def _this_loop() -> asyncio.AbstractEventLoop:

@@ -48,7 +48,7 @@ def check_size(text: str, what: str) -> None:
     if letters <= MAX_TEXT:
         return
     doubled = "" if letters == len(text) else f" ({letters:,} with its quotes and backslashes, which count twice)"
-    size = f"{len(text):,} letters of JSON{doubled}, and at most {MAX_TEXT:,} travel through Temporal"
+    size = f"{len(text):,} characters of JSON{doubled}, and at most {MAX_TEXT:,} travel through Temporal"
     raise NotJsonError(what, what, f"{size}; keep it in a file or a table, and pass its name")
 
 
@@ -61,7 +61,7 @@ def cut_message(message: str) -> str:
     """The message of an error, as far as it travels."""
     if len(message) <= _LONGEST:
         return message
-    return f"{message[:_LONGEST]}… ({len(message) - _LONGEST:,} more letters do not travel through Temporal)"
+    return f"{message[:_LONGEST]}… ({len(message) - _LONGEST:,} more characters do not travel through Temporal)"
 
 
 def cut_error(record: dict[str, Any]) -> dict[str, Any]:

@@ -57,7 +57,8 @@ def page_of(store: Store, run_id: str, first: int) -> StepPage:
             break
         if letters > MAX_STEP:
             raise NotOnTemporalError(
-                f"What is recorded of step {step.name!r} of the run {run_id!r} has {letters:,} letters of JSON, and at "
+                f"What is recorded of step {step.name!r} of the run {run_id!r} has {letters:,} characters of JSON, "
+                "and at "
                 f"most {MAX_STEP:,} travel through Temporal. Keep large values in files or tables, and pass their "
                 "names."
             )

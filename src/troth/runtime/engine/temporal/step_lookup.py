@@ -106,8 +106,8 @@ class StepLookup:
         if step is None:
             raise UnknownDecisionError(
                 f"This worker cannot find step {place} of run {run_id!r}: replayed from the record, its decision "
-                f"`{record.decision}` does not ask for it. Is the code of this worker another one than that of the "
-                "worker that began the run?"
+                f"`{record.decision}` does not ask for it. Check that this worker runs the same code as the "
+                "worker that started the run."
             )
         return step
 

@@ -89,7 +89,7 @@ class Host:
             letters = sum(len(json.dumps(answer)) for answer in recorded.answers)
             if letters > MAX_BATCH:
                 raise ApplicationError(
-                    f"The run {message['run']!r} was sent, or waits for, {letters:,} letters of JSON, and at most "
+                    f"The run {message['run']!r} was sent, or waits for, {letters:,} characters of JSON, and at most "
                     f"{MAX_BATCH:,} travel through Temporal. Keep it in a file or a table, and pass its name.",
                     type=NotOnTemporalError.__name__,
                     non_retryable=True,
@@ -130,7 +130,7 @@ class Host:
         except (asyncio.CancelledError, ApplicationError):
             raise
         except Exception as bug:
-            log.exception("Step %r of run %r met an error of the engine's own.", asked["name"], asked["run"])
+            log.exception("Step %r of run %r failed with an internal error of the engine.", asked["name"], asked["run"])
             raise ApplicationError(f"{type(bug).__name__}: {bug}", type="InternalError", non_retryable=True) from bug
 
     async def _recorded(self, message: PendingRecord) -> bool | None:

@@ -56,7 +56,7 @@ def find_key(secret: bytes | str | None = None, *, make: bool = True) -> AuditKe
     if path.stat().st_mode & 0o077:
         raise MisuseError(
             f"The audit key {str(path)!r} can be read by others, so it proves nothing. Nothing was opened.\n"
-            f"If no other user has read it, `chmod 600 {path}` is enough; otherwise delete it, and a new one is made."
+            f"If no other user has read it, `chmod 600 {path}` is enough; otherwise delete it to get a new one."
         )
     text = path.read_text("ascii")
     return _key(text.encode()) if text else find_key_again(path)
@@ -71,7 +71,7 @@ def find_key_again(path: Path) -> AuditKey:
         if text:
             return _key(text.encode())
         time.sleep(0.01)
-    raise MisuseError(f"The audit key {str(path)!r} is empty. Delete it, and a new one is made.")
+    raise MisuseError(f"The audit key {str(path)!r} is empty. Delete it to get a new one.")
 
 
 def _key(raw: bytes) -> AuditKey:

@@ -95,14 +95,15 @@ class Trail:
             self.anchor_newest()
             if self.is_failing:
                 raise AnchorFailedError(
-                    "The newest entry of the audit trail could not be anchored, and with `strict=True` nothing goes on "
-                    "meanwhile.\nNothing was done. What was done before is kept; see the event `anchor.failed`."
+                    "The newest entry of the audit trail could not be anchored, and with `strict=True` nothing "
+                    "continues until it can be.\nNothing was done. What was done before is kept; see the event "
+                    "`anchor.failed`."
                 )
 
     def _failed(self, problem: Exception) -> None:
         if not self.is_failing:
             self.is_failing = True
-            log.warning("The audit trail could not be anchored; it is tried again: %s", problem)
+            log.warning("The audit trail could not be anchored; trying again: %s", problem)
             self._note("anchor.failed", {"error": f"{type(problem).__name__}: {problem}"})
 
     def _note(self, kind: str, data: Mapping[str, Any]) -> None:

@@ -74,10 +74,10 @@ def _verify(rows: SessionRows, key: AuditKey | None, kept: tuple[int, str] | Non
     names = tuple(unknown)
     weak: Word = "consistent, head not anchored"
     if key is None:
-        return AuditVerdict(weak, count, "there is no key here to check the signatures with", None, names)
+        return AuditVerdict(weak, count, "there is no key to check the signatures with", None, names)
     if names:
         return AuditVerdict(
-            weak, count, f"entries are signed with keys that are not here: {', '.join(names)}", None, names
+            weak, count, f"entries are signed with keys that are not available: {', '.join(names)}", None, names
         )
     if kept is None and count:
         return AuditVerdict(weak, count, "there is no anchor to compare the newest entry with")

@@ -52,11 +52,11 @@ def problem_of_command(command: object, allowed: Sequence[str]) -> str | None:
     except MisuseError as problem:
         return str(problem)
     if not programs:
-        return "there is no command in it"
+        return "it contains no command"
     rows = [shlex.split(row) for row in allowed]
     for words in programs:
         if not any(_fits(words, row) for row in rows):
-            return f"{shlex.join(words[:2])!r} is not among the commands that are allowed"
+            return f"{shlex.join(words[:2])!r} is not an allowed command"
     return None
 
 
@@ -64,7 +64,7 @@ def _as_words(command: object) -> list[str] | None:
     if isinstance(command, list | tuple):
         if command and all(isinstance(word, str) for word in command):
             return list(command)
-        raise MisuseError("it is a list that is empty, or has something else than texts in it")
+        raise MisuseError("it is a list that is empty, or has items that are not strings")
     return None
 
 
@@ -77,9 +77,9 @@ def _as_text(command: object) -> str:
 def split_commands(text: str) -> list[list[str]]:
     """The commands of a shell's line, each as its words. `MisuseError` for what only a shell could tell."""
     if "\0" in text:
-        raise MisuseError("it has a NUL in it")
+        raise MisuseError("it contains a NUL character")
     if any(mark in text for mark in _SUBSTITUTIONS):
-        raise MisuseError("what it substitutes is known to the shell alone")
+        raise MisuseError("only the shell knows what it substitutes")
     lexer = shlex.shlex(text.replace("\n", " ; "), posix=True, punctuation_chars=";&|()<>")
     lexer.whitespace_split = True
     lexer.commenters = ""
@@ -92,7 +92,7 @@ def split_commands(text: str) -> list[list[str]]:
         if token in _CHAINS:
             commands.append([])
         elif set(token) <= set("<>&|") and set(token) & set("<>"):
-            raise MisuseError("it redirects, which writes or reads files that were not checked")
+            raise MisuseError("it redirects, and the files it writes or reads are not checked")
         elif set(token) <= set(";&|()"):
             raise MisuseError(f"{token!r} is more than a chain of commands")
         else:
@@ -103,7 +103,7 @@ def split_commands(text: str) -> list[list[str]]:
 def _unwrapped(words: list[str], depth: int) -> list[list[str]]:
     """The commands that are really started."""
     if depth > _DEEPEST:
-        raise MisuseError("it is wrapped too often")
+        raise MisuseError("it is nested too deeply")
     words = list(words)
     while words and _ASSIGNMENT.match(words[0]):
         words.pop(0)
@@ -111,12 +111,12 @@ def _unwrapped(words: list[str], depth: int) -> list[list[str]]:
         raise MisuseError("it only sets variables")
     program = words[0]
     if "$" in program or any(mark in program for mark in "*?[{~"):
-        raise MisuseError(f"what {program!r} becomes is known to the shell alone")
+        raise MisuseError(f"only the shell knows what {program!r} expands to")
     name = posixpath.basename(program)
     if name in _SHELLS:
         return _of_shell(words, depth)
     if name in ("eval", "source", "."):
-        raise MisuseError(f"what {name!r} does is known to the shell alone")
+        raise MisuseError(f"only the shell knows what {name!r} does")
     if name not in _WRAPPERS:
         return [words]
     return _unwrapped(_behind(name, words[1:]), depth + 1)
@@ -146,7 +146,7 @@ def _behind(name: str, words: list[str]) -> list[str]:
         else:
             break
     if at >= len(words):
-        raise MisuseError(f"{name!r} is given nothing to start")
+        raise MisuseError(f"{name!r} has no command to start")
     return words[at:]
 
 
@@ -175,13 +175,13 @@ def _fits(words: Sequence[str], row: Sequence[str]) -> bool:
 def problem_of_path(path: object, roots: Iterable[str]) -> str | None:
     """Why a path is not allowed; nothing if it lies in one of `roots`. Links and `..` are resolved before."""
     if not isinstance(path, str) or not path or "\0" in path:
-        return f"{path!r} is no path"
+        return f"{path!r} is not a path"
     real = os.path.realpath(path)
     for root in roots:
         top = os.path.realpath(root)
         if real == top or real.startswith(top.rstrip(os.sep) + os.sep):
             return None
-    return f"{path!r} is {real!r}, which lies in none of the folders that are allowed"
+    return f"{path!r} is {real!r}, which is not in an allowed folder"
 
 
 def check_paths(roots: Iterable[object]) -> tuple[str, ...]:

@@ -188,7 +188,8 @@ def refusal_by_policy(what: str, request: PolicyRequest, consent: Consent) -> Ga
     if consent.answer.word == "ask":
         return GateRefusal(
             "policy",
-            f"{about}: it needs the yes of a person ({reason}), and only an act can wait for one. Nothing was done.\n"
-            "Register it as an `Action`, and have it performed with `member.act`.",
+            f"{about}: it needs the approval of a person ({reason}), and only an act can wait for that. Nothing "
+            "was done.\n"
+            "Register it as an `Action`, and perform it with `member.act`.",
         )
     return GateRefusal("policy", f"{about}: {reason}. Nothing was done.")

@@ -64,7 +64,7 @@ class Answer:
     def __post_init__(self) -> None:
         """Refuse what is no answer."""
         if self.word not in _WORDS:
-            raise MisuseError(f"A policy cannot answer {self.word!r}; it can answer {', '.join(sorted(_WORDS))}.")
+            raise MisuseError(f"A policy cannot return {self.word!r}; it can return {', '.join(sorted(_WORDS))}.")
         check_number("`people`", self.people, 1, 100, whole=True)
         check_number("`expires`", self.expires, 0.001, 604800)
 
@@ -77,7 +77,7 @@ def answer_of(value: object) -> Answer:
         return Answer(value)  # type: ignore[arg-type]  # another word is refused
     if isinstance(value, tuple | list) and len(value) == 2 and isinstance(value[1], str):
         return Answer(value[0], value[1])
-    raise MisuseError(f"The policy answered {value!r}, which is not an answer.")
+    raise MisuseError(f"The policy returned {value!r}, which is not a decision.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class PolicyTable:
 
     def __init__(self, rules: Iterable[Rule], otherwise: Word = "deny") -> None:
         self.rules = tuple(rules)
-        self.otherwise = Answer(otherwise, "" if otherwise == "allow" else "no rule of the policy fits")
+        self.otherwise = Answer(otherwise, "" if otherwise == "allow" else "no rule of the policy matches")
         self._rows = [_Row(rule) for rule in self.rules]
         self.digest = hashlib.sha256(json.dumps(self.to_json(), sort_keys=True).encode()).hexdigest()
 
@@ -166,7 +166,7 @@ class _Row:
 
 def _pattern(text: str) -> re.Pattern[str] | None:
     if not isinstance(text, str):
-        raise MisuseError(f"A pattern of a policy is {text!r}; it has to be a text.")
+        raise MisuseError(f"A pattern of a policy is {text!r}; it has to be a string.")
     return None if text == "*" else re.compile(fnmatch.translate(text))
 
 
@@ -180,7 +180,8 @@ class LoadedPolicy:
         if self.color not in (Color.SYNC, Color.ASYNC):
             raise MisuseError(
                 f"The policy is {call!r}, and it is unclear whether it is sync or async.\n"
-                "It might never be asked, so it was refused. Give a plain or an async function, or a `PolicyTable`."
+                "It was refused, because it might never be called. Give a sync or an async function, or a "
+                "`PolicyTable`."
             )
         self.call = call
         self.is_table = isinstance(call, PolicyTable | NamedPolicy)
@@ -203,7 +204,7 @@ class NamedPolicy:
 
     def __call__(self, request: PolicyRequest) -> Answer:  # noqa: ARG002
         """Nothing can be said, so nothing is allowed."""
-        return Answer("deny", f"the policy {self.reference!r} is not known here; give `Hypervisor(policies=[…])`")
+        return Answer("deny", f"the policy {self.reference!r} is not registered; give `Hypervisor(policies=[…])`")
 
 
 def load_policy(policy: object) -> LoadedPolicy:

@@ -17,7 +17,7 @@ _MEMBER = {
     None: "is not in the session",
     "left": "has left the session",
     "killed": "was killed, and membership is revoked; `readmit` lets it join again",
-    "suspended": "is suspended for reaching beyond its ring; `readmit` lifts that",
+    "suspended": "is suspended for attempts beyond its ring; `readmit` ends the suspension",
 }
 
 
@@ -49,7 +49,7 @@ def check_standing(row: StandingRow | None, session: str, agent: str, what: str,
     if row.session_state != _ACTIVE:
         return GateRefusal("state", f"{about}: the session is {row.session_state}. Nothing was done.")
     if now >= row.ends_at:
-        return GateRefusal("duration", f"{about}: the session's time is up. Nothing was done.")
+        return GateRefusal("duration", f"{about}: the session's time is over. Nothing was done.")
     return GateRefusal("membership", f"{about}: the agent {_MEMBER[row.state]}. Nothing was done.")
 
 
@@ -95,7 +95,8 @@ def judge(
     if tokens < 1.0:
         about = _about(session, agent, what)
         return GateRefusal(
-            "rate", f"{about}: ring {int(ring)} may act {per_second:g} times a second. Nothing was done; try it later."
+            "rate",
+            f"{about}: ring {int(ring)} may act {per_second:g} times a second. Nothing was done; try again later.",
         )
     rows.set_tokens(session, agent, tokens - 1.0, now)
     if row.elevated is None:
@@ -120,5 +121,5 @@ def _beyond(
     message = f"{about}: it needs ring {int(needed)}, and the agent is in ring {int(ring)}. Nothing was done."
     if math.ceil(breach) >= config.breach_limit:  # what fades between two attempts is no attempt less
         tx.sessions.set_member_state(session, agent, "suspended")
-        return GateRefusal("breach", f"{message} It has tried so often that it is suspended.")
+        return GateRefusal("breach", f"{message} It is suspended, because it tried this too often.")
     return GateRefusal("ring", message)

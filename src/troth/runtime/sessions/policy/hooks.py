@@ -21,7 +21,7 @@ class Hook:
         if self.color not in (Color.SYNC, Color.ASYNC):
             raise MisuseError(
                 f"The hook `{name}` is {call!r}, and it is unclear whether it is sync or async.\n"
-                "It might never be called, so it was refused. Give a plain or an async function."
+                "It was refused, because it might never be called. Give a sync or an async function."
             )
         self._name = name
         self._call = call

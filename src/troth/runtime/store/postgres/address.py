@@ -70,9 +70,9 @@ def parse(url: str) -> Address:
         parts = conninfo_to_dict(f"{base}?{urlencode(theirs, quote_via=quote)}" if theirs else base)
     except ProgrammingError:
         raise MisuseError(
-            "That address of a PostgreSQL store cannot be read. It is not repeated here, because it may hold a "
-            "password.\nIt looks like `postgresql://user@host:5432/database?schema=troth`; a character of a password "
-            "that means something in an address is written as `%40` for `@`, and so on."
+            "The address of the PostgreSQL store cannot be parsed. It is not shown here, because it may contain a "
+            "password.\nIt looks like `postgresql://user@host:5432/database?schema=troth`; a special character "
+            "in a password is written as its percent code, such as `%40` for `@`."
         ) from None
     schema = ours.get("schema", SCHEMA)
     if _NAME.fullmatch(schema) is None or schema.startswith("pg_"):
@@ -84,8 +84,8 @@ def parse(url: str) -> Address:
     lifetime = _seconds("lifetime", ours, LIFETIME)
     if lifetime < 2 * heartbeat:
         raise MisuseError(
-            f"`lifetime` is {lifetime:g} s and `heartbeat` {heartbeat:g} s in the address of the store: an owner whose "
-            "one heartbeat is late would be taken for dead. Let it live for at least two heartbeats."
+            f"`lifetime` is {lifetime:g} s and `heartbeat` {heartbeat:g} s in the address of the store: an owner with "
+            "one late heartbeat would be considered dead. Make `lifetime` at least two heartbeats."
         )
     machine_lifetime = _seconds("machine_lifetime", ours, MACHINE_LIFETIME)
     shown = _shown(parts, schema)

@@ -43,7 +43,7 @@ class UnknownOutcomeError(StoreError):
         super().__init__(
             f"The connection to the store {where} was lost while a commit was made, and the database cannot be asked "
             f"now whether it was kept (transaction {number}).\n"
-            "Look at what is recorded before doing the same again; runs resume from what is recorded in any case."
+            "Check what is recorded before you repeat it; runs always resume from what is recorded."
         )
 
     def __reduce__(self) -> tuple[type["UnknownOutcomeError"], tuple[str, str]]:
@@ -79,24 +79,24 @@ def named(error: psycopg.Error, where: str) -> StoreError:
     message = (error.diag.message_primary or str(error)).strip()
     if isinstance(error, errors.ReadOnlySqlTransaction):
         problem: StoreError = ReadOnlyStoreError(
-            f"The store {where} can be read and not written: {message}. Nothing was written.\n"
+            f"The store {where} is read-only: {message}. Nothing was written.\n"
             "Name the primary server; `target_session_attrs=read-write` in the address finds it among several hosts."
         )
     elif isinstance(error, errors.UndefinedTable):
-        problem = StoreError(f"The store {where} has lost its tables: {message}. Nothing was written. Open it again.")
+        problem = StoreError(f"The store {where} has no tables: {message}. Nothing was written. Open it again.")
     elif isinstance(error, errors.DiskFull | errors.OutOfMemory):
         problem = StoreError(
-            f"The store {where} could not be written: {message}. Nothing of this commit was kept.\n"
-            "What was committed before is safe. Make room on the server of the database; nothing else is needed."
+            f"The store {where} could not be written: {message}. This commit was not kept.\n"
+            "What was committed before is safe. Free disk space on the database server; nothing else is needed."
         )
     elif isinstance(error, psycopg.DataError):
         problem = StoreError(
-            f"The store {where} cannot keep a value: {message}. Nothing of this commit was kept.\n"
-            "PostgreSQL keeps no text with a NUL character; keep such a text as JSON, or encoded."
+            f"The store {where} cannot keep a value: {message}. This commit was not kept.\n"
+            "PostgreSQL cannot store a NUL character; store such text as JSON, or encoded."
         )
     else:
         problem = StoreError(
-            f"The store {where} could not be written: {message}. Nothing of this commit was kept.\n"
+            f"The store {where} could not be written: {message}. This commit was not kept.\n"
             "What was committed before is safe. The log of the database has the details."
         )
     problem.__cause__ = error
@@ -108,8 +108,8 @@ def unreachable(error: BaseException, where: str, seconds: float) -> StoreError:
     message = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     problem = StoreError(
         f"The store {where} could not be reached for {seconds:g} s: {message}\n"
-        "Nothing of this commit was kept; what was committed before is safe. It continues by itself once the database "
-        "is back."
+        "Nothing of this commit was kept; what was committed before is safe. It continues when the database "
+        "can be reached again."
     )
     problem.__cause__ = error
     return problem

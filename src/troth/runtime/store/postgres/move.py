@@ -75,7 +75,7 @@ def move_file(path: str | os.PathLike[str], url: str) -> tuple[list[MovedTable],
                 pairs = zip(before, after, strict=True)
                 wrong = ", ".join(here.table for here, there in pairs if here != there)
                 raise StoreError(
-                    f"What was written to {name} is not what the file holds: {wrong} differ. Nothing of it was kept."
+                    f"What was written to {name} differs from the file: {wrong} differ. None of it was kept."
                 )
     except sqlite3.Error as cause:
         raise StoreError(f"The store {str(file)!r} could not be read: {cause}. Nothing was moved.") from cause
@@ -91,8 +91,8 @@ def _check_idle(store: SqliteStore) -> None:
         holder = store.holder(resource)
         if holder is not None and store.is_alive(holder):
             raise MisuseError(
-                f"The process {holder.pid} works on {resource!r} of {store.name!r} just now. Nothing was moved.\n"
-                "End the programs that use the file, and move it then."
+                f"The process {holder.pid} works on {resource!r} of {store.name!r}; nothing was moved.\n"
+                "Stop the programs that use the file, and move it then."
             )
 
 
@@ -171,7 +171,7 @@ def _write(
         return False
     if filled := [digest.table for digest in digests if digest.rows]:
         raise MisuseError(
-            f"The store {name} holds something else already: there are rows in {', '.join(filled)}.\n"
+            f"The store {name} is not empty: it has rows in {', '.join(filled)}.\n"
             "Nothing was moved. Name an empty schema: `postgresql://…?schema=NAME`."
         )
     for table in tables:

@@ -123,7 +123,7 @@ class News:
             except psycopg.Error as error:
                 if not is_told and not self._is_closed:
                     log.warning(
-                        "News of %s cannot be listened to; looking again instead: %s", self._where, _first(error)
+                        "Notifications of %s are not available; polling instead: %s", self._where, _first(error)
                     )
                     is_told = True
             finally:

@@ -101,7 +101,7 @@ def find_runs(
         values.append(family)
     if word is not None:
         if family is None:
-            raise MisuseError("Runs are found by a word only in a family: give `family` beside `word`.")
+            raise MisuseError("A search for runs by `word` also needs `family`.")
         where.append("coalesce(ending, state) = %s")
         values.append(RunState.RUNNING.value if word == RunState.INTERRUPTED else word)
         if word in _BY_LIFE:
@@ -143,7 +143,7 @@ def _state(word: RunState | str) -> RunState:
         return RunState(word)
     except ValueError:
         words = ", ".join(state.value for state in RunState)
-        raise MisuseError(f"A run cannot be in the state {word!r}. Those there are: {words}.") from None
+        raise MisuseError(f"A run cannot be in the state {word!r}. The states are: {words}.") from None
 
 
 def _pages(

@@ -75,8 +75,9 @@ class PostgresReaders:
         """The answer of `question`, which may be asked more than once."""
         if self._is_committing_here():
             raise MisuseError(
-                f"The store {self._address.shown} was asked something inside the work of a commit.\n"
-                "Nothing was written. Ask the transaction instead: the store does not see what this commit, and those "
+                f"The store {self._address.shown} was read inside a commit.\n"
+                "Nothing was written. Read from the transaction instead: the store does not see what this commit, "
+                "and those "
                 "that share its transaction, have written."
             )
         if self._is_closed:

@@ -353,7 +353,7 @@ def version_of(connection: "Connection[Any]", schema: str) -> int:
         if names:
             raise NotAStoreError(
                 f"The schema {schema!r} of that database holds {len(names)} tables of another program, and no store.\n"
-                "It was not touched. Name another schema: `postgresql://…?schema=NAME`."
+                "It was not changed. Name another schema: `postgresql://…?schema=NAME`."
             )
         return 0
     where = sql.Identifier(schema, "troth_version")

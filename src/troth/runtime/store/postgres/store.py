@@ -153,8 +153,8 @@ class PostgresStore:
         if version != schema.VERSION:
             if self.is_read_only:
                 raise ReadOnlyStoreError(
-                    f"The store {self.name} has to be made, or brought up to date, before it can be looked at."
-                    "\nIt was not touched. Open it once for writing."
+                    f"The store {self.name} has to be created or migrated before it can be read."
+                    "\nIt was not changed. Open it once for writing."
                 )
             schema.migrate(connection, self._address.schema)
         if not self.is_read_only:
@@ -436,7 +436,7 @@ class PostgresStore:
         if self._is_closed:
             raise MisuseError(f"The store {self.name} is closed. Nothing was written; open it again.")
         if self.is_read_only:
-            raise ReadOnlyStoreError(f"The store {self.name} was opened only to be looked at, so nothing was written.")
+            raise ReadOnlyStoreError(f"The store {self.name} was opened read-only, so nothing was written.")
 
     def _after_fork(self) -> None:
         for part in (self._writer, self._chore_writer, self._readers, self.keeper, self._committer, self.notices):
@@ -484,7 +484,7 @@ def _unopened(where: str, cause: psycopg.Error) -> StoreError:
     lines = str(cause).strip().splitlines() or [type(cause).__name__]
     return StoreError(
         f"The store {where} could not be opened: {lines[0]}\n"
-        "Nothing was written. Is the server running, and does it let this user in? `psql` with the same address tells."
+        "Nothing was written. Check that the server is running and accepts this user: `psql` with the same address."
     )
 
 

@@ -498,7 +498,7 @@ class PostgresTransaction:
             raise lost(resource)
 
     def hold_run(self, run_id: str, resource: str, token: str) -> bool:
-        """Make sure that the run is still ours, and answer whether somebody asked for its cancellation."""
+        """Make sure that the run is still ours, and answer whether by requests cancellation."""
         row = self.execute(statements.HOLD_RUN, (run_id, resource)).fetchone()
         if row is None or row[0] != token:
             raise lost(resource)
@@ -528,5 +528,5 @@ def lost(resource: str) -> LeaseLostError:
     return LeaseLostError(
         f"{resource!r} is owned by another process now, so nothing was written.\n"
         "This happens to a worker that was stopped, or could not reach the database, for longer than its lifetime: "
-        "another one took over and went on from the last recorded step. `engine.result` waits for it."
+        "another one took over from the last recorded step. `engine.result` waits for it."
     )

@@ -39,6 +39,4 @@ def read_number(cursor: str | None, more: int = 0) -> tuple[int | str, ...] | No
 
 
 def _unreadable(cursor: str) -> MisuseError:
-    return MisuseError(
-        f"{cursor[:40]!r} is not a position in a list. Nothing was listed. Give what the page before it has as `next`."
-    )
+    return MisuseError(f"{cursor[:40]!r} is not a cursor. Nothing was listed. Give the `next` of the previous page.")

@@ -54,7 +54,7 @@ _THIS = "(session, promise) = (SELECT session, number FROM promises WHERE id = ?
 _PENDING = "state IN ('due', 'leased', 'stored')"
 _ATTEMPTS = 20  # attempts that are kept of each delivery, the last ones: a row is written anew with each of them
 _WORDS = 300  # letters that are kept of what a receiver said to an attempt
-LOST = "its sender ended, or fell silent, before an answer was written down"
+LOST = "its sender ended, or stopped responding, before an answer was recorded"
 """What is written down of an attempt that nobody has settled."""
 
 
@@ -281,7 +281,7 @@ class DeliveryRows:
         return None if row is None else with_attempt(row[2], DeliveryAttempt(row[0], now, row[1], outcome, words))
 
     def acknowledge(self, delivery_id: str, now: float, by: str) -> bool:
-        """Say that a delivery reached its receiver, also one that was given up. False if it was over before."""
+        """Say that a delivery reached its receiver, also one that was given up. False if it was already over."""
         for states in (_PENDING, "state = 'dead'"):
             cursor = self._execute(
                 "UPDATE deliveries SET state = 'delivered', receipt = ?, updated_at = ?, finished_at = ?, "  # noqa: S608
@@ -440,7 +440,7 @@ class DeliveryRows:
         stored = 0
         for channel, home in list(due_places(self._execute)):
             if not self.is_served(channel, now):
-                stored += self.downgrade(channel, "no process serves this channel just now", now, home=home)
+                stored += self.downgrade(channel, "no process serves this channel at the moment", now, home=home)
             elif home is not None and not self._lives(home, now):
                 stored += self.downgrade(channel, "its process has ended", now, home=home)
         for name, owner in self._execute("SELECT name, owner FROM channels").fetchall():

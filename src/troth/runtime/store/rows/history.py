@@ -63,7 +63,7 @@ def fold(run_id: str, rows: Sequence[Sequence[Any]]) -> Recorded:
             case "code changed":
                 pass
             case _:
-                raise DamagedStoreError(_name(run_id, place), f"{what!r} is nothing that can happen to a step")
+                raise DamagedStoreError(_name(run_id, place), f"{what!r} is not an event of a step")
     whole = [step_of(step, tuple(attempts.get(place, ()))) for place, step in steps.items()]
     return Recorded(sorted(whole, key=_order), tuple(taken_back.values()))
 

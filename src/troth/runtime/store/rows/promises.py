@@ -89,7 +89,7 @@ def check_promised(promise: NewPromise, promised: Mapping[str, PromisedRun | Non
     id_, subject = promise.id, promise.subject
     if promise.work == RUN and (subject != id_ or id_ not in promised):
         raise InternalError(
-            f"The promise {id_!r} of the run {subject!r} has another id than its run, or came after it."
+            f"The promise {id_!r} of the run {subject!r} has a different id than its run, or was made after it."
         )
 
 

@@ -268,7 +268,7 @@ def _damaged(row: Sequence[Any]) -> RunItem:
         waiting_for=None,
         wake_at=None,
         error_type="DamagedStoreError",
-        error=f"What is kept of it cannot be read; `troth runs show {run_id}` shows more.",
+        error=f"Its record cannot be read; `troth runs show {run_id}` shows more.",
         parent=None,
         forked_from=None,
         is_cancel_requested=False,

@@ -83,7 +83,7 @@ class _Columns:
 
 def _kind(kind: type) -> str:
     if kind is bytes:
-        return "no text in UTF-8"
+        return "not text in UTF-8"
     return "missing" if kind is NoneType else f"of type {kind.__name__}"
 
 
@@ -187,7 +187,7 @@ def run_state_of(value: Any, run_id: str) -> RunState:
     try:
         return RunState(value)
     except ValueError:
-        raise DamagedStoreError(f"run {run_id!r}", f"{value!r} is no state of a run") from None
+        raise DamagedStoreError(f"run {run_id!r}", f"{value!r} is not a state of a run") from None
 
 
 def run_of(row: Sequence[Any], *, is_owned: bool) -> RunRecord:
@@ -202,7 +202,7 @@ def run_of(row: Sequence[Any], *, is_owned: bool) -> RunRecord:
         state = RunState.INTERRUPTED
     args = _json(written_args, row, _run_name)
     if type(args) is not list:
-        raise DamagedStoreError(_run_name(row), "its arguments are no list")
+        raise DamagedStoreError(_run_name(row), "its arguments are not a list")
     return RunRecord(
         id=run_id,
         decision=decision,
@@ -260,11 +260,11 @@ def step_of(row: Sequence[Any], attempts: tuple[Attempt, ...]) -> StepRecord:
         row
     )
     if branch and _BRANCH.fullmatch(branch) is None:
-        raise DamagedStoreError(_step_name(row), f"{branch!r} is no branch of a run")
+        raise DamagedStoreError(_step_name(row), f"{branch!r} is not a branch of a run")
     try:
         step_state = StepState(state)
     except ValueError:
-        raise DamagedStoreError(_step_name(row), f"{state!r} is no state of a step") from None
+        raise DamagedStoreError(_step_name(row), f"{state!r} is not a state of a step") from None
     return StepRecord(
         place=Place(run_id, branch, seq),
         kind=kind,
@@ -329,10 +329,10 @@ def entry_of(row: Sequence[Any]) -> HistoryEntry:
     try:
         happened = Happened(what)
     except ValueError:
-        raise DamagedStoreError(_entry_name(row), f"{what!r} is nothing that can happen to it") from None
+        raise DamagedStoreError(_entry_name(row), f"{what!r} is not an event of a run") from None
     value = _json(data, row, _entry_name)
     if happened in _WITH_ERROR and value is not None and type(value) is not dict:
-        raise DamagedStoreError(_entry_name(row), "its error is no mapping")
+        raise DamagedStoreError(_entry_name(row), "its error is not a mapping")
     place = None if branch is None else Place(run_id, branch, step)
     shown = _json(note, row, _entry_name)
     return HistoryEntry(
@@ -372,7 +372,7 @@ def _json(text: str | None, row: Sequence[Any], name: _Name) -> Any:
 def _error(text: str | None, row: Sequence[Any], name: _Name) -> dict[str, Any] | None:
     error = _json(text, row, name)
     if error is not None and type(error) is not dict:
-        raise DamagedStoreError(name(row), "its error is no mapping")
+        raise DamagedStoreError(name(row), "its error is not a mapping")
     return error
 
 

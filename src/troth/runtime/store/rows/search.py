@@ -260,7 +260,7 @@ def _read(cursor: str) -> dict[str, list[Any] | None]:
             return dict(places)
     except (ValueError, AttributeError, TypeError, KeyError):
         pass
-    raise MisuseError(f"{cursor[:40]!r} is not a position in a search. Give what the page before it has as `next`.")
+    raise MisuseError(f"{cursor[:40]!r} is not a cursor. Give the `next` of the previous page.")
 
 
 def _is_place(place: Any, kind: _Kind) -> bool:

@@ -69,8 +69,8 @@ def not_writable(path: Path, cause: Exception) -> ReadOnlyStoreError:
     """What is said to somebody who wants to write to a file that cannot be written."""
     return ReadOnlyStoreError(
         f"The store {str(path)!r} cannot be written: {cause}. Nothing was written.\n"
-        "Make the file and its folder writable: SQLite makes files beside it. `troth runs list` and `show`, and "
-        "`Runtime(path, read_only=True)`, look at it as it is."
+        "Make the file and its folder writable: SQLite creates files beside it. `troth runs list` and `show`, and "
+        "`Runtime(path, read_only=True)`, only read it."
     )
 
 
@@ -91,4 +91,4 @@ def _copied(path: Path, log: Path) -> ReadOnlyFile:
 
 
 def _unreadable(path: Path, cause: Exception) -> StoreError:
-    return StoreError(f"The store {str(path)!r} could not be read: {cause}. It was not touched.")
+    return StoreError(f"The store {str(path)!r} could not be read: {cause}. It was not changed.")

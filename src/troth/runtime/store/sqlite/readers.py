@@ -43,8 +43,9 @@ class SqliteReaders:
         """A connection for one question."""
         if self._is_committing_here():
             raise MisuseError(
-                f"The store {str(self._path)!r} was asked something inside the work of a commit.\n"
-                "Nothing was written. Ask the transaction instead: the store does not see what this commit, and those "
+                f"The store {str(self._path)!r} was read inside a commit.\n"
+                "Nothing was written. Read from the transaction instead: the store does not see what this commit, "
+                "and those "
                 "that share its transaction, have written."
             )
         with self._lock:
@@ -73,7 +74,7 @@ class SqliteReaders:
     def _unreadable(self, cause: Exception) -> StoreError:
         return StoreError(
             f"The store {str(self._path)!r} could not be read: {cause}. Nothing was written.\n"
-            "A file that is damaged stays so: look at the disk, and continue with a copy of the file from before."
+            "A damaged file does not recover: check the disk, and restore a backup of the file."
         )
 
     def close(self) -> None:

@@ -336,15 +336,15 @@ def inspect_file(path: Path) -> int:
     except FAULTS as cause:
         if getattr(cause, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB:
             raise NotAStoreError(
-                f"{str(path)!r} is not a Troth store: {cause}. It was not touched. Name another file, or move it away."
+                f"{str(path)!r} is not a Troth store: {cause}. It was not changed. Name another file, or move it away."
             ) from cause
         if cannot_be_written(cause) and path.exists():
             raise not_writable(path, cause) from cause
-        raise StoreError(f"The store {str(path)!r} could not be read: {cause}. It was not touched.") from cause
+        raise StoreError(f"The store {str(path)!r} could not be read: {cause}. It was not changed.") from cause
     if application != APPLICATION and (tables or version):
         raise NotAStoreError(
             f"{str(path)!r} is a database of another program ({tables} tables, none of them Troth's).\n"
-            "It was not touched. Name another file for the store."
+            "It was not changed. Name another file for the store."
         )
     if version > VERSION:
         raise NewerStoreError(

@@ -78,7 +78,7 @@ class SqliteStore:
         check_seconds("busy_timeout", busy_timeout, may_be_none=False)
         if str(path) in {"", ":memory:"}:
             raise MisuseError(
-                f"A store cannot live at {str(path)!r}: it has to outlive the process, and memory does not.\n"
+                f"A store cannot live at {str(path)!r}: it has to outlive the process, which memory does not.\n"
                 "Name a file; for a test, one in a temporary directory."
             )
         if synchronous not in {"NORMAL", "FULL"}:
@@ -124,8 +124,8 @@ class SqliteStore:
         if self._file is not None:
             if schema.inspect_file(self._file.path) != schema.VERSION:
                 raise ReadOnlyStoreError(
-                    f"The store {str(self.path)!r} was written by an older Troth, and has to be brought up to date "
-                    "before it can be looked at.\nIt was not touched. Open it once where it can be written, or a copy."
+                    f"The store {str(self.path)!r} was written by an older version of Troth, and has to be migrated "
+                    "before it can be read.\nIt was not changed. Open it, or a copy of it, once for writing."
                 )
         elif schema.inspect_file(self.path) != schema.VERSION:
             self._writer.commit(STORE_MIGRATE, lambda tx: tx.migrate())
@@ -143,8 +143,9 @@ class SqliteStore:
             if mode != "wal":
                 connection.close()
                 raise UnsupportedSqliteError(
-                    f"{str(self.path)!r} lies where SQLite cannot use a write-ahead log (it answered {mode!r}).\n"
-                    "Nothing was written. Network file systems do this; name a file on a local disk."
+                    f"{str(self.path)!r} is in a place where SQLite cannot use a write-ahead log (it returned "
+                    f"{mode!r}).\n"
+                    "Nothing was written. Network file systems cause this; name a file on a local disk."
                 )
             connection.execute(f"PRAGMA synchronous = {self.synchronous}")
             connection.execute("PRAGMA wal_autocheckpoint = 0")  # its fsync would fall on whoever commits, also a loop
@@ -461,9 +462,7 @@ class SqliteStore:
         if self._is_closed:
             raise MisuseError(f"The store {str(self.path)!r} is closed. Nothing was written; open it again.")
         if self._file is not None:
-            raise ReadOnlyStoreError(
-                f"The store {str(self.path)!r} was opened only to be looked at, so nothing was written."
-            )
+            raise ReadOnlyStoreError(f"The store {str(self.path)!r} was opened read-only, so nothing was written.")
 
     def _after_fork(self) -> None:
         self._writer.after_fork()

@@ -617,7 +617,7 @@ class SqliteTransaction:
             raise _lost(resource)
 
     def hold_run(self, run_id: str, resource: str, token: str) -> bool:
-        """Make sure that the run is still ours, and answer whether somebody asked for its cancellation."""
+        """Make sure that the run is still ours, and answer whether by requests cancellation."""
         row = self._execute(
             "SELECT l.token, r.cancel_requested FROM leases l JOIN runs r ON r.id = ? WHERE l.resource = ?",
             (run_id, resource),

@@ -95,7 +95,7 @@ class SqliteWriter:
         unit = Unit(point, work)
         if self.is_committing_here():
             raise MisuseError(
-                f"A commit ({unit.point.name!r}) was asked for inside another one of the same thread.\n"
+                f"A commit ({unit.point.name!r}) was started inside another one of the same thread.\n"
                 "It was not made: it would wait for itself. Write through the transaction that is already open."
             )
         self._queue.append(unit)
@@ -320,8 +320,9 @@ class SqliteWriter:
             else:
                 return
         raise StoreBusyError(
-            f"{str(self._path)!r} was kept locked by another process for {patience:g} s. Nothing was written.\n"
-            "A process that stopped in the middle of a transaction (a debugger, a shell with an open BEGIN) does this; "
+            f"{str(self._path)!r} was locked by another process for {patience:g} s. Nothing was written.\n"
+            "A process that stopped in the middle of a transaction (a debugger, a shell with an open BEGIN) causes "
+            "this; "
             "end it, or raise `busy_timeout`."
         ) from first
 
@@ -336,8 +337,8 @@ class SqliteWriter:
         if cannot_be_written(error):
             return not_writable(self._path, error)
         store_error = StoreError(
-            f"The store {str(self._path)!r} could not be written: {error}. Nothing of this commit was kept.\n"
-            "What was committed before is safe. Look at the disk's free space."
+            f"The store {str(self._path)!r} could not be written: {error}. This commit was not kept.\n"
+            "What was committed before is safe. Check the free space of the disk."
         )
         store_error.__cause__ = error
         return store_error

@@ -59,7 +59,7 @@ class Contract:
     def complaints(self, value: object, name: str) -> Iterator[str]:
         """Everything about `value` that breaks the contract; `name` is what it is called in the sentences."""
         if not _is(value, self.type):
-            yield f"`{name}` is {_shown(value)}, where the contract says {self.type}"
+            yield f"`{name}` is {_shown(value)}, but the contract requires {self.type}"
             return
         if self.enum and value not in self.enum:
             yield f"`{name}` is {_cut(value)}, which is none of {', '.join(map(repr, self.enum))}"
@@ -98,7 +98,7 @@ class Contract:
             if self.fields is None:
                 return _ANY
             return self.fields.get(part) or did_you_mean(part, self.fields, kind="key")
-        return f"It is declared as {self.type}, which has nothing below it."
+        return f"It is declared as {self.type}, which has no fields."
 
     def follow(self, path: Path, parts: tuple[str | int, ...]) -> str | None:
         """Why `parts`, the end of `path`, cannot lead anywhere in a value of this contract; None where it can."""
@@ -206,7 +206,7 @@ def read_fields(node: Node, problems: Problems) -> dict[str, Contract]:
 def _check_type(node: Node) -> None:
     name = plain(node)
     if name is None:
-        raise Unreadable(node.mark, 'the type is missing; nothing at all is written `"null"`')
+        raise Unreadable(node.mark, 'the type is missing; the type of no value is written `"null"`')
     if not isinstance(name, str) or name not in TYPES:
         raise Unreadable(node.mark, f"{name!r} is not a type", did_you_mean(str(name), TYPES, kind="type"))
 
@@ -215,7 +215,7 @@ def _check_keys(node: MapNode, kind: str, problems: Problems) -> None:
     for key, kinds in _ONLY_FOR.items():
         entry = node.get(key)
         if entry is not None and kind not in kinds:
-            problems.add(entry.mark, f"`{key}` means nothing for the type {kind}; it belongs to {' and '.join(kinds)}")
+            problems.add(entry.mark, f"`{key}` is not valid for the type {kind}; it belongs to {' and '.join(kinds)}")
 
 
 def _required(node: MapNode, problems: Problems) -> bool:
@@ -228,7 +228,7 @@ def _required(node: MapNode, problems: Problems) -> bool:
         problems.add(entry.value.mark, "`required` is true or false")
         return True
     if is_required and default is not None:
-        problems.add(entry.mark, "what is required cannot have a default", "Remove one of `required` and `default`.")
+        problems.add(entry.mark, "a required value cannot have a default", "Remove one of `required` and `default`.")
     return is_required
 
 
@@ -252,7 +252,7 @@ def _pattern(node: MapNode, problems: Problems) -> str | None:
         matcher_of(text)
     except PatternError as broken:
         advice = "A pattern has no look-around and no back reference, so that it is always matched quickly."
-        problems.add(entry.value.mark, f"{text!r} is no regular expression that can be used here: {broken}", advice)
+        problems.add(entry.value.mark, f"{text!r} is not a regular expression that can be used here: {broken}", advice)
         return None
     return text
 
@@ -282,7 +282,7 @@ def contract_schema() -> dict[str, object]:
     """JSON Schema of a contract."""
     this = {"$ref": "#/$defs/contract"}
     return {
-        "description": "What a value has to look like: the name of a type, or a map that says more.",
+        "description": "The type of a value: its name, or a map with details.",
         "anyOf": [
             {"enum": list(TYPES)},
             {

@@ -27,14 +27,14 @@ __all__ = ["BUDGET_FIELDS", "WORKFLOW_FIELDS", "dump_workflow", "read_document",
 _LARGEST = 10_000_000  # bytes; some hundred times what anybody has written by hand
 
 BUDGET_FIELDS = (
-    Field("time", Duration(), "how long the run may take from its start, waiting included"),
-    Field("steps", Count(), "how many actions it may perform; each round and each item counts"),
-    Field("tokens", Count(1, 10**12), "how many tokens its agents may use, in and out together"),
-    Field("cost", Number(0.0, above=True), "how much its agents may cost, in the currency of the model's prices"),
+    Field("time", Duration(), "maximum duration of the run from its start, including waiting"),
+    Field("steps", Count(), "maximum number of actions; each round and each item counts"),
+    Field("tokens", Count(1, 10**12), "maximum number of tokens of its agents, input and output together"),
+    Field("cost", Number(0.0, above=True), "maximum cost of its agents, in the currency of the model's prices"),
     Field(
         "on_exceeded",
         ChoiceType(("stop", "undo")),
-        "when a limit is reached: `stop` there, to be resumed with a larger budget, or `undo` what was done",
+        "when a limit is reached: `stop`, so that the run can be resumed with a larger budget, or `undo` what was done",
         default="stop",
     ),
 )
@@ -63,7 +63,7 @@ class _Version:
         if isinstance(node, ScalarNode) and node.value == SCHEMA_VERSION and not isinstance(node.value, bool):
             return SCHEMA_VERSION
         shown = plain(node)
-        raise Unreadable(node.mark, f"this Troth reads workflows of version {SCHEMA_VERSION}, not {shown!r}")
+        raise Unreadable(node.mark, f"this version of Troth reads workflows of version {SCHEMA_VERSION}, not {shown!r}")
 
     def dump(self, value: object) -> object:
         return value
@@ -74,19 +74,25 @@ class _Version:
 
 WORKFLOW_FIELDS = (
     Field("troth", _Version(), "the version of this language", required=True),
-    Field("name", Identifier(), "what the workflow is called", required=True),
-    Field("description", TextType(), "what it is for", default=""),
-    Field("inputs", ContractMap(), "what a run is given: names and types", default={}),
+    Field("name", Identifier(), "the name of the workflow", required=True),
+    Field("description", TextType(), "a description", default=""),
+    Field("inputs", ContractMap(), "the inputs of a run: names and types", default={}),
     Field(
         "on_error",
         ChoiceType(("undo", "stop", "continue")),
-        "when a step fails for good: `undo` what was done, `stop` there to be resumed, or `continue` without it",
+        "when a step finally fails: `undo` what was done, `stop` so that the run can be resumed, or `continue` "
+        "without it",
         default="undo",
     ),
-    Field("budget", _BudgetType(), "what a run may use", default=RunBudget()),
-    Field("steps", Steps(may_be_empty=True), "what is done, one after the other", required=True, default=()),
-    Field("output", SourceMap(), "what a run gives back; without it, the output of the last step"),
-    Field("folder", TextType(), "for one written inside another: the folder of its modules and workflows", default=""),
+    Field("budget", _BudgetType(), "the limits of a run", default=RunBudget()),
+    Field("steps", Steps(may_be_empty=True), "the steps, in order", required=True, default=()),
+    Field("output", SourceMap(), "the output of a run (default: the output of the last step)"),
+    Field(
+        "folder",
+        TextType(),
+        "for a workflow written inside another: the folder of its modules and workflows",
+        default="",
+    ),
 )
 
 
@@ -98,7 +104,7 @@ def read_document(node: Node, desk: Desk) -> WorkflowSpec:
     values.pop("troth")
     if not values["steps"] and not desk.problems.found:
         entry = node.get("steps")
-        desk.problems.add(entry.mark if entry else node.mark, "a workflow without steps does nothing")
+        desk.problems.add(entry.mark if entry else node.mark, "a workflow needs at least one step")
     values["name"] = values["name"] or "?"
     return WorkflowSpec(mark=node.mark, **cast("dict[str, Any]", values))
 
@@ -135,7 +141,7 @@ def read_text(path: FilePath, shown: str) -> str:
     raw = path.read_bytes()
     if len(raw) > _LARGEST:
         too_large = f"the file has {len(raw):,} bytes; a workflow has at most {_LARGEST:,}"
-        raise Unreadable(SourceMark(shown), too_large, "Keep data in a file of its own and read it in a step.")
+        raise Unreadable(SourceMark(shown), too_large, "Put data into a separate file and read it in a step.")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as broken:
@@ -177,7 +183,7 @@ def read_checked(
     if spec.folder:
         entry = node.get("folder") if isinstance(node, MapNode) else None
         mark = entry.mark if entry is not None else node.mark
-        problems.add(mark, "`folder` means something only in a workflow that is written inside another")
+        problems.add(mark, "`folder` is valid only in a workflow that is written inside another")
     lost = desk.seen - {step.id for step in spec.all_steps()}  # they lay in a step that could not be read
     check_paths(spec, problems, desk.broken | lost)
     return spec

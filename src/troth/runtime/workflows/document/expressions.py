@@ -70,7 +70,7 @@ class Expression:
         try:
             return _value(self._tree, state)
         except (TypeError, ArithmeticError, ValueError) as broken:
-            raise ConditionError(f"{self.mark}: the condition `{self.text}` has no answer: {broken}") from broken
+            raise ConditionError(f"{self.mark}: the condition `{self.text}` cannot be evaluated: {broken}") from broken
 
     def holds(self, state: Mapping[str, object]) -> bool:
         """Whether it is true in `state`. An answer that is not a boolean is refused: `len(x)` is not a condition."""
@@ -78,8 +78,8 @@ class Expression:
         if isinstance(answer, bool):
             return answer
         raise ConditionError(
-            f"{self.mark}: the condition `{self.text}` answers {answer!r}, which is neither true nor false.\n"
-            "Compare it with something, as in `… == …` or `len(…) > 0`."
+            f"{self.mark}: the condition `{self.text}` evaluates to {answer!r}, which is neither true nor false.\n"
+            "Compare it with a value, as in `… == …` or `len(…) > 0`."
         )
 
     def paths(self) -> Iterator[tuple[Path, SourceMark]]:
@@ -95,7 +95,7 @@ def parse_expression(text: str, mark: SourceMark) -> Expression:
     """The condition in `text`, checked; `mark` is the place of its first letter."""
     try:
         if len(text) > _LONGEST:
-            raise Unreadable(mark, f"a condition has at most {_LONGEST} letters, this one has {len(text)}")
+            raise Unreadable(mark, f"a condition has at most {_LONGEST} characters, this one has {len(text)}")
         tree = ast.parse(text.strip(), mode="eval").body
     except SyntaxError as broken:
         raise Unreadable(mark.shifted((broken.offset or 1) - 1), f"`{text}` is not a condition: {broken.msg}") from None
@@ -117,7 +117,7 @@ def _check(node: ast.expr, mark: SourceMark) -> None:
                 advice = did_you_mean(name, FUNCTIONS, kind="function")
                 raise Unreadable(_at(node, mark), f"a condition cannot call `{name}`", advice)
             if not args:
-                raise Unreadable(_at(node, mark), f"`{name}()` has nothing to work on")
+                raise Unreadable(_at(node, mark), f"`{name}()` needs an argument")
         case ast.BoolOp() | ast.Compare() | ast.IfExp() | ast.List() | ast.Tuple():
             pass
         case ast.UnaryOp(op=ast.Not() | ast.USub()):
@@ -139,8 +139,10 @@ def _operands(node: ast.expr) -> list[ast.expr]:
 
 
 def _refused(node: ast.expr, mark: SourceMark) -> Unreadable:
-    advice = f"It has comparisons, `and`, `or`, `not`, `in`, + - * / %, lists, paths, and {', '.join(FUNCTIONS)}."
-    return Unreadable(_at(node, mark), f"a condition cannot hold `{ast.unparse(node)}`", advice)
+    advice = (
+        f"It can contain comparisons, `and`, `or`, `not`, `in`, + - * / %, lists, paths, and {', '.join(FUNCTIONS)}."
+    )
+    return Unreadable(_at(node, mark), f"a condition cannot contain `{ast.unparse(node)}`", advice)
 
 
 def _at(node: ast.expr, mark: SourceMark) -> SourceMark:

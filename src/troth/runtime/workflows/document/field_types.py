@@ -47,7 +47,7 @@ class TextType:
         """The text."""
         if isinstance(node, ScalarNode) and isinstance(node.value, str) and node.value.strip():
             return node.value
-        raise Unreadable(node.mark, f"this has to be a text, not {shown(node)}")
+        raise Unreadable(node.mark, f"this has to be a string, not {shown(node)}")
 
     def dump(self, value: object) -> object:
         """The text."""
@@ -191,10 +191,8 @@ class Duration:
         seconds = parse_duration(value) if isinstance(value, str) else None
         if seconds is not None and seconds > 0:
             return seconds
-        advice = f"Write the unit: `{value}s` or `{value}ms`." if isinstance(value, (int, float)) else ""
-        raise Unreadable(
-            node.mark, f"this has to be a span of time like `200ms`, `5s`, `2m`, not {shown(node)}", advice
-        )
+        advice = f"Write a unit: `{value}s` or `{value}ms`." if isinstance(value, (int, float)) else ""
+        raise Unreadable(node.mark, f"this has to be a duration like `200ms`, `5s`, `2m`, not {shown(node)}", advice)
 
     def dump(self, value: object) -> object:
         """Its shortest form."""
@@ -375,7 +373,7 @@ class Steps:
     def read(self, node: Node, desk: Desk) -> object:
         """The steps."""
         if isinstance(node, ListNode) and not node.items and not self.may_be_empty:
-            raise Unreadable(node.mark, "there are no steps here, so nothing would be done")
+            raise Unreadable(node.mark, "there are no steps here")
         return desk.read_steps(node, desk)
 
     def dump(self, value: object) -> object:

@@ -95,4 +95,4 @@ def node_of(value: object, mark: SourceMark) -> Node:
             )
         case Sequence() if not isinstance(value, (bytes, bytearray)):
             return ListNode(tuple(node_of(item, mark) for item in value), mark)
-    raise TypeError(f"{value!r} is not made of what JSON has")
+    raise TypeError(f"{value!r} is not a JSON value")

@@ -51,7 +51,7 @@ def _below(value: object, part: str | int, above: Path) -> object:
         if -len(value) <= part < len(value):
             return value[part]
         raise BadPathError(f"`{above}` has {len(value)} items, so there is no `{above}[{part}]`.")
-    raise BadPathError(f"`{above}` is {_kind(value)}, which has nothing called `{part}` in it.")
+    raise BadPathError(f"`{above}` is {_kind(value)}, which has no `{part}` in it.")
 
 
 def _kind(value: object) -> str:

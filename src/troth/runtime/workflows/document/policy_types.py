@@ -38,7 +38,7 @@ class _ExceptionNames:
             exceptions = [exception for exception, value in vars(builtins).items() if _is_exception(value)]
             if "." not in name and name not in exceptions:
                 near = nearest(name, sorted(exceptions)) if name[:1].isupper() else None
-                message = f"{name!r} is not a built-in exception; one of your own is written `module.{name}`"
+                message = f"{name!r} is not a built-in exception; write your own as `module.{name}`"
                 raise Unreadable(item.mark, message, f"Did you mean `{near}`?" if near else "")
             names.append(name)
         return tuple(names)
@@ -55,13 +55,13 @@ def _is_exception(value: object) -> bool:
 
 
 RETRY_FIELDS = (
-    Field("attempts", Count(1, 1000), "how often it is tried in all", required=True),
-    Field("delay", Duration(), "how long is waited before the first retry", default=1.0),
-    Field("backoff", ChoiceType(("fixed", "exponential")), "whether the wait grows", default="exponential"),
-    Field("factor", Number(1.0, 100.0), "how much the wait grows each time", default=2.0),
-    Field("max_delay", Duration(), "the longest wait", default=60.0),
-    Field("jitter", Number(0.0, 1.0), "how much of the wait is left to chance, from 0 to 1", default=0.1),
-    Field("on", _ExceptionNames(), "the exceptions worth another try; all, if absent", default=("Exception",)),
+    Field("attempts", Count(1, 1000), "maximum number of attempts", required=True),
+    Field("delay", Duration(), "delay before the first retry", default=1.0),
+    Field("backoff", ChoiceType(("fixed", "exponential")), "whether the delay grows", default="exponential"),
+    Field("factor", Number(1.0, 100.0), "factor by which the delay grows", default=2.0),
+    Field("max_delay", Duration(), "maximum delay", default=60.0),
+    Field("jitter", Number(0.0, 1.0), "random part of the delay, from 0 to 1", default=0.1),
+    Field("on", _ExceptionNames(), "the exceptions to retry (default: all)", default=("Exception",)),
 )
 
 
@@ -93,11 +93,11 @@ class RetryType:
 
 _UNDO_RETRY = Retry(attempts=3, on=("Exception",))
 UNDO_FIELDS = (
-    Field("function", TargetType("function"), "the function that takes the effect back"),
+    Field("function", TargetType("function"), "the function that undoes the effect"),
     Field("tool", TargetType("tool"), "or the tool that does"),
-    Field("inputs", SourceMap(), "what it is given; without it, what the step was given"),
-    Field("retry", RetryType(), "how often it is tried; three times, if absent", default=_UNDO_RETRY),
-    Field("timeout", Duration(), "how long one try may take"),
+    Field("inputs", SourceMap(), "its inputs (default: those of the step)"),
+    Field("retry", RetryType(), "how it is retried (default: three attempts)", default=_UNDO_RETRY),
+    Field("timeout", Duration(), "maximum duration of one attempt"),
 )
 
 

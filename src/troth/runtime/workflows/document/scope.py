@@ -20,7 +20,7 @@ __all__ = ["RUN_FIELDS", "check_paths"]
 
 RUN_FIELDS = Contract(type="object", fields={"id": Contract(type="string"), "workflow": Contract(type="string")})
 _ROOTS = ("inputs", "steps", "run")
-_PATHS = "A path begins with `inputs.`, `steps.` or `run.`; a literal text is written `{value: …}`."
+_PATHS = "A path begins with `inputs.`, `steps.` or `run.`; a literal string is written `{value: …}`."
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +64,12 @@ class _Check:
         for name in block.names:
             if name in _ROOTS or (name in scope.names and name not in ("round", "index")):
                 mark = block.steps[0].mark if block.steps else self.spec.mark
-                self.problems.add(mark, f"`{name}` already means something here; give the item another name")
+                self.problems.add(mark, f"`{name}` is already a name here; give the item another name")
 
     def _refuse_after(self, step: StepSpec) -> None:
         if step.after:
-            advice = "Steps of an ordered block run one after the other anyway."
-            self.problems.add(step.mark, f"`after` of {step.id!r} means something only in a parallel block", advice)
+            advice = "Steps of an ordered block always run one after the other."
+            self.problems.add(step.mark, f"`after` of {step.id!r} is valid only in a parallel block", advice)
 
     def members(self, steps: Sequence[StepSpec], scope: _Scope, where: str) -> None:
         by_id = {step.id: step for step in steps}
@@ -80,7 +80,7 @@ class _Check:
                     self.problems.add(step.mark, f"{step.id!r} comes after {name!r}, which is not in {where}", advice)
         cycle = find_cycle({step.id: [name for name in step.after if name in by_id] for step in steps})
         if cycle:
-            self.problems.add(by_id[cycle[0]].mark, f"a cycle: {' → '.join(cycle)}; none of them could ever start")
+            self.problems.add(by_id[cycle[0]].mark, f"a cycle: {' → '.join(cycle)}; none of these steps could start")
             return
         for step in steps:
             before = {name: by_id[name] for name in _ancestors(step.id, by_id)}
@@ -113,9 +113,7 @@ class _Check:
         for part in inner_parts:
             contract = contract.below(part) if isinstance(contract, Contract) else None
         if isinstance(contract, Contract) and contract.type not in ("list", "any"):
-            self.problems.add(
-                source.mark, f"`each` goes through a list, and `{source.path}` is of type {contract.type}"
-            )
+            self.problems.add(source.mark, f"`each` needs a list, but `{source.path}` is of type {contract.type}")
 
     def inner_inputs(self, step: StepSpec, inner: WorkflowSpec) -> None:
         passed: Mapping[str, object] = getattr(step.body, "inputs", {})
@@ -154,7 +152,7 @@ class _Check:
         if path.root not in ("inputs", "steps"):
             return None
         if not path.parts:
-            return f"`{path}` is not a value; it needs a name after it, as in `{path}.name`", ""
+            return f"`{path}` is not a value; add a name, as in `{path}.name`", ""
         name = path.parts[0]
         if path.root == "inputs":
             contract = scope.inputs.get(str(name))
@@ -174,16 +172,19 @@ class _Check:
         if reader is not None and name == reader.id:
             return f"a cycle: the step {name!r} reads its own output", ""
         if reader is not None and name in siblings:
-            return f"{reader.id!r} reads {name!r}, which runs beside it", f"Write `after: [{name}]` on {reader.id!r}."
+            return (
+                f"{reader.id!r} reads {name!r}, which runs at the same time",
+                f"Write `after: [{name}]` on {reader.id!r}.",
+            )
         if name not in self.order:
             return f"there is no step {name!r}", did_you_mean(name, scope.steps, kind="earlier step")
         holder = self.holders[name]
         if reader is not None and self.order[name] > self.order[reader.id] and not self._is_inside(reader.id, name):
-            return f"the step {name!r} runs only after this one", "Move it up, or read an earlier step."
+            return f"the step {name!r} runs after this one", "Move it up, or read an earlier step."
         if reader is not None and self._is_inside(reader.id, name):
             return f"a cycle: the step {name!r} contains the one that reads it", ""
         advice = f"Read `steps.{holder}`, the output of the block." if holder else ""
-        return f"the step {name!r} lies inside {holder!r}, where it may not have run", advice
+        return f"the step {name!r} is inside {holder!r}, where it may not have run", advice
 
     def _is_inside(self, inner: str, outer: str) -> bool:
         while inner:
@@ -194,7 +195,7 @@ class _Check:
 
 
 def _as_complaint(path: Path, reason: str | None) -> tuple[str, str] | None:
-    return None if reason is None else (f"`{path}` leads nowhere", reason)
+    return None if reason is None else (f"`{path}` does not exist", reason)
 
 
 def check_paths(spec: WorkflowSpec, problems: Problems, broken: set[str]) -> None:
@@ -212,7 +213,7 @@ def _index(steps: Sequence[StepSpec], holder: str, check: _Check) -> None:
         if step.id in check.order:
             first = next(earlier for earlier in check.spec.all_steps() if earlier.id == step.id)
             message = f"the id {step.id!r} is used twice; the first is on line {first.mark.line}"
-            check.problems.add(step.mark, message, "Ids are unique in the whole workflow, also across blocks.")
+            check.problems.add(step.mark, message, "Ids are unique in the whole workflow, including its blocks.")
         check.order.setdefault(step.id, len(check.order))
         check.holders.setdefault(step.id, holder)
         for block in blocks_of(step):

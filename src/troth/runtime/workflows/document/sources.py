@@ -119,7 +119,7 @@ def read_source(node: Node) -> Source:
             return _read_map(node)
 
 
-_ADVICE = "A literal text is written `{value: …}`, a text with paths in it `{text: … ${inputs.name} …}`."
+_ADVICE = "A literal string is written `{value: …}`, a string with paths in it `{text: … ${inputs.name} …}`."
 
 
 def _read_map(node: MapNode) -> Source:

@@ -22,17 +22,17 @@ from troth.runtime.workflows.spec import StepSpec
 
 __all__ = ["dump_steps", "read_steps", "step_fields", "step_schema"]
 
-_ID = Field("id", Identifier(), "the step's name, unique in the workflow", required=True)
+_ID = Field("id", Identifier(), "the id of the step, unique in the workflow", required=True)
 _COMMON = (
-    Field("description", TextType(), "what the step is for", default=""),
-    Field("optional", Flag(), "whether the run goes on when the step fails", default=False),
-    Field("default", AnyValue(), "its output when it failed and is optional"),
-    Field("output", ContractType(), "what its output has to look like"),
-    Field("undo", UndoType(), "how its effect is taken back when the run fails later"),
+    Field("description", TextType(), "a description", default=""),
+    Field("optional", Flag(), "whether the run continues when the step fails", default=False),
+    Field("default", AnyValue(), "its output if it is optional and fails"),
+    Field("output", ContractType(), "the type of its output"),
+    Field("undo", UndoType(), "how its effect is undone if the run fails later"),
     Field("after", NamesType(), "in a parallel block: the members it waits for", default=()),
 )
-_RETRY = Field("retry", RetryType(), "how often it is tried", default=ONCE)
-_TIMEOUT = Field("timeout", Duration(), "how long one try may take")
+_RETRY = Field("retry", RetryType(), "how it is retried", default=ONCE)
+_TIMEOUT = Field("timeout", Duration(), "maximum duration of one attempt")
 
 
 def common_fields(kind: Kind[Any]) -> tuple[Field, ...]:
@@ -66,13 +66,13 @@ def _read_step(node: Node, desk: Desk) -> StepSpec | None:
     for key, does in (("retry", kind.retries), ("timeout", kind.times_out)):
         entry = node.get(key)
         if entry is not None and not does:
-            desk.problems.add(entry.mark, f"`{key}` means nothing for steps of the kind {kind.name}", _instead(kind))
+            desk.problems.add(entry.mark, f"`{key}` is not valid for steps of the kind {kind.name}", _instead(kind))
             node = MapNode(tuple(kept_entry for kept_entry in node.entries if kept_entry.key != key), node.mark)
     values, is_whole = read_fields(node, step_fields(kind), desk, subject)
     if node.get("default") is not None and not values["optional"]:
         entry = node.get("default")
         assert entry is not None
-        desk.problems.add(entry.mark, f"`default` is used only where {subject} is `optional: true`")
+        desk.problems.add(entry.mark, f"`default` is used only if {subject} is `optional: true`")
     own = {field.name: values.pop(field.name) for field in kind.fields}
     if not is_whole:
         desk.broken.add(name)
@@ -97,7 +97,9 @@ def _kind(node: MapNode, name: str, desk: Desk) -> Kind[Any] | None:
         return kinds()[kind_keys[0]]
     desk.broken.add(name)
     if kind_keys:
-        desk.problems.add(node.mark, f"the step {name!r} is {' and '.join(kind_keys)} at once; a step is of one kind")
+        desk.problems.add(
+            node.mark, f"the step {name!r} is {' and '.join(kind_keys)} at the same time; a step has one kind"
+        )
         return None
     shared = {field.name for kind in kinds().values() for field in step_fields(kind)}
     strange = [entry for entry in node.entries if entry.key not in shared]
@@ -106,7 +108,7 @@ def _kind(node: MapNode, name: str, desk: Desk) -> Kind[Any] | None:
             desk.problems.add(entry.mark, f"unknown key `{entry.key}` in the step {name!r}", f"Did you mean `{near}`?")
             return None
     advice = did_you_mean(strange[0].key, kinds(), kind="kind") if strange else f"Kinds: {', '.join(kinds())}"
-    desk.problems.add(node.mark, f"the step {name!r} does not say what it does", advice)
+    desk.problems.add(node.mark, f"the step {name!r} has no action", advice)
     return None
 
 

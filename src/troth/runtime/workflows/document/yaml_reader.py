@@ -72,7 +72,7 @@ def _not_yaml(text: str, mark: SourceMark, says: str) -> DocumentProblem:
     if "\t" in line[: mark.column]:
         return DocumentProblem(mark, "this is not YAML: a tab cannot indent", "Write spaces.")
     if "another document" in says:
-        return DocumentProblem(mark, "a second document begins here; a file holds one workflow")
+        return DocumentProblem(mark, "a second document begins here; a file contains one workflow")
     return DocumentProblem(mark, f"this is not YAML: {says}")
 
 
@@ -88,7 +88,9 @@ def _convert(node: "yaml.Node", file: str, problems: Problems, depth: int, met: 
             [DocumentProblem(mark, f"more than {_MOST:,} values, the copies that aliases make included")]
         )
     if node.tag not in _PLAIN_TAGS:
-        problems.add(mark, f"the tag `{node.tag}` means nothing here", "Write plain texts, numbers, lists and maps.")
+        problems.add(
+            mark, f"the tag `{node.tag}` is not supported here", "Write plain strings, numbers, lists and maps."
+        )
     if node.id == "scalar":  # type: ignore[attr-defined]  # each class of nodes has one; the stubs leave it out
         return _scalar(node, mark)
     if node.id == "sequence":  # type: ignore[attr-defined]
@@ -103,10 +105,10 @@ def _mapping(
     for key, value in node.value:
         at = SourceMark(file, key.start_mark.line + 1, key.start_mark.column + 1)
         if key.id != "scalar":
-            problems.add(at, "a key has to be a text")
+            problems.add(at, "a key has to be a string")
             continue
         if (first := next((entry for entry in entries if entry.key == key.value), None)) is not None:
-            problems.add(at, f"the key `{key.value}` stands here twice; the first is on line {first.mark.line}")
+            problems.add(at, f"the key `{key.value}` is used twice; the first is on line {first.mark.line}")
             continue
         if key.value == "<<":
             problems.add(at, "merging with `<<` is not part of YAML 1.2", "Write the keys out.")

@@ -48,7 +48,7 @@ def answering(agent: object, name: str, home: "Callable[[], Conversations] | Non
         reason, *advice = str(refused).splitlines()
         raise NotFound(f"the agent {name!r} cannot be used: {reason}", advice[-1] if advice else "") from None
     if home is None:
-        raise NotFound(f"the agent {name!r} needs a runtime to talk in", "Load the workflow with `Runtime.load`.")
+        raise NotFound(f"the agent {name!r} needs a runtime", "Load the workflow with `Runtime.load`.")
 
     async def answer(prompt: str) -> str:
         spending = SPENDING.get()
@@ -122,7 +122,7 @@ def _refusal(answer: str | None) -> str | None:
 def _not_finished(name: str, why: str) -> AgentNotFinishedError:
     return AgentNotFinishedError(
         f"The agent {name!r} did not finish: {why}.\n"
-        "What it said so far is recorded, and is not taken for its answer. Called again, it goes on from there."
+        "What it wrote so far is recorded, but is not its answer. If it is called again, it continues from there."
     )
 
 

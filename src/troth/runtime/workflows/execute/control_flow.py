@@ -28,5 +28,5 @@ class LetGo(WorkflowStopped):
 def incomplete(step: str, failure: StepFailed, rollback: Rollback) -> StepFailed:
     """The failure of a step of which not everything could be undone."""
     remaining = "; ".join(f"{undo_failure.step}: {undo_failure}" for undo_failure in rollback.failed)
-    message = f"{failure.message}; and not everything could be undone: {remaining}"
+    message = f"{failure.message}; not everything could be undone: {remaining}"
     return StepFailed(step, failure.type, message, failure.place, failure.details)

@@ -89,7 +89,7 @@ class WorkflowFailedError(RunError):
 
 
 class OverBudgetError(WorkflowFailedError):
-    """The run came to a limit of its budget. With a larger one it goes on from there."""
+    """The run came to a limit of its budget. With a larger one it continues from there."""
 
     @property
     def troth_details(self) -> Mapping[str, object]:
@@ -136,11 +136,13 @@ def check_answer(step: str, contract: Contract | None, value: object) -> None:
     """Refuse an agent's answer that breaks the step's contract. Unlike a function, an agent may answer otherwise."""
     complaints = list(contract.complaints(value, f"steps.{step}")) if contract is not None else []
     if complaints:
-        raise AnswerContractError(f"The answer of the agent in {step!r} breaks its contract: {'; '.join(complaints)}.")
+        raise AnswerContractError(
+            f"The answer of the agent in {step!r} violates its contract: {'; '.join(complaints)}."
+        )
 
 
 def check_output(step: str, contract: Contract | None, value: object) -> None:
     """Refuse an output that breaks the step's contract."""
     complaints = list(contract.complaints(value, f"steps.{step}")) if contract is not None else []
     if complaints:
-        raise OutputContractError(f"The output of {step!r} breaks its contract: {'; '.join(complaints)}.")
+        raise OutputContractError(f"The output of {step!r} violates its contract: {'; '.join(complaints)}.")

@@ -397,7 +397,7 @@ def _at_work(failure: StepFailed, over: Allowance) -> StepFailed:
     if failure.type == BudgetExceededError.__name__:
         return failure
     refused = over.too_long()
-    message = f"{refused} It was at work then."
+    message = f"{refused} It was running at that time."
     return StepFailed(failure.step, type(refused).__name__, message, failure.place, refused.troth_details)
 
 

@@ -49,13 +49,13 @@ class Allowance:
 
     def too_long(self) -> BudgetExceededError:
         """What is raised when the time is up."""
-        return self.refused("time", show_duration(self.budget.time or 0), "all of it gone")
+        return self.refused("time", show_duration(self.budget.time or 0), "all of it used")
 
     def refused(self, limit: str, allowed: str, so_far: str) -> BudgetExceededError:
         """What is raised when `limit` is used up."""
         return BudgetExceededError(
             f"The budget of {self.workflow!r} for {limit} is used up: {allowed} allowed, {so_far}.\n"
-            "Nothing further was started; what is done stands.",
+            "No further step was started; completed steps are kept.",
             self.workflow,
             limit,
         )
@@ -133,7 +133,7 @@ def _limits(limits: Mapping[str, object]) -> Iterator[tuple[str, float | int | N
         whole = name in ("steps", "tokens")
         is_number = isinstance(number, int) or (isinstance(number, float) and not whole)
         if not is_number or isinstance(number, bool) or not number > 0:  # type: ignore[operator]
-            expected = "a span of time like `90s`" if name == "time" else "a whole number" if whole else "a number"
+            expected = "a duration like `90s`" if name == "time" else "a whole number" if whole else "a number"
             raise MisuseError(f"The limit `{name}` of a budget has to be {expected} above 0, not {value!r}.")
         yield name, number  # type: ignore[misc]
 

@@ -106,11 +106,11 @@ def raced(
         info = current_step()
         await _first(asyncio.sleep(retry.wait_before(info.attempt)), running, None, workers.grace)
         if not all(race.is_open for race in running):
-            raise NotNeededError(f"{info.name!r} was not called: enough of the others had succeeded before.")
+            raise NotNeededError(f"{info.name!r} was not called: enough of the other branches had already succeeded.")
         awaitable = _in_thread(call, arguments, info.name, workers) if color is not Color.ASYNC else call(**arguments)
         end, value = await _first(_fully(awaitable), running, timeout, workers.grace)
         if end == "decided":
-            raise LetGoError(f"{info.name!r} was let go: enough of the others have succeeded.")
+            raise LetGoError(f"{info.name!r} was cancelled: enough of the other branches succeeded.")
         if end == "timeout":
             raise StepTimeoutError(
                 f"Step {info.name!r} did not return within {timeout:g} s. Whether its effect happened is unknown.",
@@ -184,7 +184,7 @@ async def _ended(tasks: "list[asyncio.Future[Any]]", grace: float) -> asyncio.Ca
         except asyncio.CancelledError as error:
             cancelled = error
     for task in pending:
-        log.warning("A call that was let go ignores its cancellation; its task goes on unheeded.")
+        log.warning("A call that was let go ignores its cancellation; its task continues, and its result is ignored.")
         _abandoned.add(task)
         task.add_done_callback(_abandoned.discard)
     return cancelled

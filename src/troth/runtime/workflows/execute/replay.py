@@ -27,7 +27,7 @@ class Replayed:
 
 
 class _RecordEnds(Exception):  # noqa: N818 -- an end, not an error
-    """The record has no answer: the run had not come further."""
+    """The record cannot be evaluated: the run had not come further."""
 
 
 def replay(decision: Generator[Command, Any, object], rows: Sequence[StepRecord]) -> Replayed:

@@ -31,22 +31,22 @@ def rows_to_run_again(
     if not run.state.is_over:
         return []
     if run.state is RunState.COMPLETED:
-        raise CannotGoOnError(f"The run {run.id!r} is completed; there is nothing to go on with.")
+        raise CannotGoOnError(f"The run {run.id!r} is completed; there is nothing to resume.")
     if report.state is RunWord.ROLLBACK_INCOMPLETE:
         undo_places = {undo.place for undo in report.not_undone}
         return [row for row in rows if row.name in undo_places and row.state is StepState.FAILED]
     if report.rolled_back:
         raise CannotGoOnError(
-            f"The run {run.id!r} was undone ({', '.join(report.undone)}), so there is nothing to go on from.\n"
-            f"It was left as it is. `troth runs fork {run.id}` runs it again with the same inputs."
+            f"The run {run.id!r} was undone ({', '.join(report.undone)}), so it cannot be resumed.\n"
+            f"It was not changed. `troth runs fork {run.id}` runs it again with the same inputs."
         )
     if run.state is RunState.CANCELLED:
         return [row for row in rows if row.state is StepState.CANCELLED]
     if continues and (left_out := _left_out(report) or _failed_block(report, rows)) is not None:
         raise CannotGoOnError(
-            f"The run {run.id!r} went on without {left_out!r} after a step before it had failed, and did what comes "
-            "later; so that step cannot be taken up any more.\n"
-            f"It was left as it is. `troth runs fork {run.id}` runs it again with the same inputs."
+            f"The run {run.id!r} continued without {left_out!r} after an earlier step had failed, and performed later "
+            "steps; so that step can no longer be resumed.\n"
+            f"It was not changed. `troth runs fork {run.id}` runs it again with the same inputs."
         )
     failed = {OUTPUT, *(step.place for step in report.steps if step.state is StepWord.FAILED)}
     if report.over_budget is not None:
@@ -129,7 +129,7 @@ def fork_point(run: RunRecord, rows: Sequence[StepRecord], step: str | None) -> 
     if begun_row is None:
         names = [row.name for row in rows if row.kind in ("step", "wait")]
         raise MisuseError(
-            f"The run {run.id!r} was not forked: it has no step {step!r} that was begun. "
+            f"The run {run.id!r} was not forked: it has no step {step!r} that was started. "
             f"{did_you_mean(step, names, kind='step')}"
         )
     before = trunk_of(begun_row.place)

@@ -83,7 +83,7 @@ def question(
     except WaitTimeoutError:
         if last is not None and patience < own:
             raise last.too_long() from None
-        return {"approved": False, "by": None, "note": f"nobody answered within {show_duration(timeout)}"}
+        return {"approved": False, "by": None, "note": f"no answer came within {show_duration(timeout)}"}
     return {"approved": bool(answer["approved"]), "by": answer.get("by"), "note": answer.get("note")}
 
 
@@ -94,7 +94,7 @@ def _raced_wait(frame: "BlockFrame", place: str, wait: Wait) -> Generator[Comman
     try:
         is_open = yield StepAsk(STILL_NEEDED, partial(_are_open, frame.races), shows="nothing")
         if not is_open:
-            raise NotNeededError("It was not waited: enough of the others had succeeded before.")
+            raise NotNeededError("There was no wait: enough of the other branches had already succeeded.")
         frame.run.begun.add(place)
         answer = yield wait
     except WaitTimeoutError:
@@ -103,7 +103,7 @@ def _raced_wait(frame: "BlockFrame", place: str, wait: Wait) -> Generator[Comman
         for race in frame.races:
             race.waits.discard(wait.signal)
     if isinstance(answer, Mapping) and answer.get("let_go"):
-        raise NotNeededError("The wait was ended: enough of the others have succeeded.")
+        raise NotNeededError("The wait was ended: enough of the other branches succeeded.")
     return answer
 
 

@@ -27,7 +27,7 @@ _OPEN = (RunState.RUNNING, RunState.WAITING, RunState.INTERRUPTED)
 
 @dataclass(frozen=True, slots=True)
 class WorkerNews:
-    """What became of a run that a worker looked at. `why` says why it cannot go on here."""
+    """What became of a run that a worker looked at. `why` says why it cannot continue here."""
 
     run_id: str
     what: Literal["taken up", "over", "cannot go on"]

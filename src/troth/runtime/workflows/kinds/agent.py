@@ -31,11 +31,16 @@ def perform(step: StepSpec, body: AgentBody, frame: "BlockFrame") -> Decision:
 
 KIND = Kind(
     name="agent",
-    says="lets an agent answer",
+    says="asks an agent for an answer",
     body=AgentBody,
     fields=(
-        Field("agent", TargetType("agent"), "the agent: `module:name`, or a name the runtime was given", required=True),
-        Field("inputs", SourceMap(), "its arguments by name, each with where the value comes from", default={}),
+        Field(
+            "agent",
+            TargetType("agent"),
+            "the agent: `module:name`, or a name that is registered in the runtime",
+            required=True,
+        ),
+        Field("inputs", SourceMap(), "its arguments: names and the sources of their values", default={}),
     ),
     perform=perform,
     reads=lambda body: paths_in(body.inputs),

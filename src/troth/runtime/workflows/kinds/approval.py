@@ -19,12 +19,12 @@ __all__ = ["KIND", "ApprovalBody", "DeniedError"]
 
 
 class DeniedError(RunError):
-    """A person said no, or nobody answered in time."""
+    """A person said no, or no answer came in time."""
 
 
 @dataclass(frozen=True, slots=True)
 class ApprovalBody:
-    """The question, what the person is shown with it, and what a no means."""
+    """The question, the data shown with the question, and what a no means."""
 
     approval: str
     show: Mapping[str, Source] = field(default_factory=dict)
@@ -44,12 +44,12 @@ def perform(step: StepSpec, body: ApprovalBody, frame: "BlockFrame") -> Decision
 
 KIND = Kind(
     name="approval",
-    says="waits for a person's yes or no",
+    says="waits for the approval of a person",
     body=ApprovalBody,
     fields=(
         Field("approval", TextType(), "the question", required=True),
-        Field("show", SourceMap(), "what the person is shown with it", default={}),
-        Field("on_deny", ChoiceType(("fail", "continue")), "what a no means for the run", default="fail"),
+        Field("show", SourceMap(), "the data shown with the question", default={}),
+        Field("on_deny", ChoiceType(("fail", "continue")), "what happens to the run if it is refused", default="fail"),
     ),
     perform=perform,
     reads=lambda body: paths_in(body.show),

@@ -36,11 +36,11 @@ class BranchBody:
 
 
 _WHEN = (
-    Field("when", Condition(), "the condition under which this way is taken", required=True),
-    Field("steps", Steps(may_be_empty=True), "what happens on this way", required=True, default=()),
+    Field("when", Condition(), "the condition of this branch", required=True),
+    Field("steps", Steps(may_be_empty=True), "the steps of this branch", required=True, default=()),
 )
 _OTHERWISE = (
-    Field("otherwise", Steps(may_be_empty=True), "what happens when no condition holds; may be empty", required=True),
+    Field("otherwise", Steps(may_be_empty=True), "the steps if no condition holds; may be empty", required=True),
 )
 
 
@@ -50,17 +50,19 @@ class Ways:
     def read(self, node: Node, desk: Desk) -> tuple[BranchArm, ...]:
         """The ways; one that can never be taken is a problem."""
         if not isinstance(node, ListNode) or not node.items:
-            raise Unreadable(node.mark, "`branch` is a list of ways: `when` with `steps`, and `otherwise` at the end")
+            raise Unreadable(
+                node.mark, "`branch` is a list of branches: `when` with `steps`, and `otherwise` at the end"
+            )
         ways: list[BranchArm] = []
         closed_by: str | None = None
         for item in node.items:
             if not isinstance(item, MapNode):
-                desk.problems.add(item.mark, "a way is a map: `when` with `steps`, or `otherwise`")
+                desk.problems.add(item.mark, "a branch is a map: `when` with `steps`, or `otherwise`")
                 continue
             if closed_by is not None:
-                desk.problems.add(item.mark, f"this way can never be taken: {closed_by} comes before it")
+                desk.problems.add(item.mark, f"this branch can never run: {closed_by} comes before it")
             if item.get("otherwise") is not None:
-                values, _ = read_fields(item, _OTHERWISE, desk, "a way with `otherwise`")
+                values, _ = read_fields(item, _OTHERWISE, desk, "a branch with `otherwise`")
                 ways.append(BranchArm(None, cast("tuple[StepSpec, ...]", values["otherwise"] or ())))
                 closed_by = "`otherwise`"
                 continue
@@ -68,16 +70,16 @@ class Ways:
             when = values["when"]
             if isinstance(when, Expression):
                 if isinstance(when.constant, bool) and not when.constant:
-                    desk.problems.add(when.mark, "this way can never be taken: its condition is always false")
+                    desk.problems.add(when.mark, "this branch can never run: its condition is always false")
                 if when.constant is True:
-                    closed_by = "a way that is always taken"
+                    closed_by = "a branch that always runs"
                 ways.append(BranchArm(when, cast("tuple[StepSpec, ...]", values["steps"])))
             elif is_whole:  # pragma: no cover -- a missing or broken condition is a problem already
                 raise AssertionError(values)
         if all(way.when is not None for way in ways):
             desk.problems.add(
                 node.mark,
-                "this branch does not say what happens when no condition holds",
+                "this branch has no `otherwise` for the case that no condition holds",
                 "End it with `- otherwise: […]`; `- otherwise: []` continues with the next step.",
             )
         return tuple(ways)
@@ -117,9 +119,9 @@ def _label(way: BranchArm, number: int) -> str:
 
 KIND = Kind(
     name="branch",
-    says="takes the first way whose condition holds, and no other",
+    says="runs the first branch whose condition holds",
     body=BranchBody,
-    fields=(Field("branch", Ways(), "the ways, in the order they are tried", required=True),),
+    fields=(Field("branch", Ways(), "the branches, in the order of their conditions", required=True),),
     perform=perform,
     reads=lambda body: paths_in(*(way.when for way in body.branch)),
     blocks=lambda body: tuple(Block(_label(way, n), way.steps) for n, way in enumerate(body.branch)),

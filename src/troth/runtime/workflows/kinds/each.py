@@ -35,14 +35,14 @@ def perform(step: StepSpec, body: EachBody, frame: "BlockFrame") -> Decision:
 
 KIND = Kind(
     name="each",
-    says="does the same steps for each item of a list",
+    says="runs the same steps for each item of a list",
     body=EachBody,
     fields=(
         Field("each", SourceType(is_list=True), "the list: a path to it, or the list itself", required=True),
-        Field("steps", Steps(), "what is done for each item", required=True, default=()),
-        Field("item", Identifier(), "what the item is called in the steps", default="item"),
+        Field("steps", Steps(), "the steps for each item", required=True, default=()),
+        Field("item", Identifier(), "the name of the item in the steps", default="item"),
         Field("join", ChoiceType(JOINS, or_count=True), "how many have to succeed", default="all"),
-        Field("at_once", Count(1, 10_000), "at most so many at a time", default=8),
+        Field("at_once", Count(1, 10_000), "maximum number at a time", default=8),
     ),
     perform=perform,
     reads=lambda body: paths_in(body.each),

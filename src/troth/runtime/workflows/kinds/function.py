@@ -37,10 +37,10 @@ KIND = Kind(
         Field(
             "function",
             TargetType("function"),
-            "the function: `module:name`, or a name the runtime was given",
+            "the function: `module:name`, or a name that is registered in the runtime",
             required=True,
         ),
-        Field("inputs", SourceMap(), "its arguments by name, each with where the value comes from", default={}),
+        Field("inputs", SourceMap(), "its arguments: names and the sources of their values", default={}),
     ),
     perform=perform,
     reads=lambda body: paths_in(body.inputs),

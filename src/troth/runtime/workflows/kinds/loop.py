@@ -55,14 +55,14 @@ def perform(step: StepSpec, body: LoopBody, frame: "BlockFrame") -> Decision:
 
 KIND = Kind(
     name="loop",
-    says="repeats steps until a condition holds, at most so many times",
+    says="repeats steps until a condition holds, with a limit",
     body=LoopBody,
     fields=(
         Field("loop", Steps(), "the steps of one round", required=True, default=()),
-        Field("at_most", Count(1, 100_000), "the bound: how many rounds at most", required=True),
-        Field("until", Condition(), "asked after each round, whose steps it sees; without it, all rounds are done"),
-        Field("pause", Duration(), "how long is waited between rounds"),
-        Field("on_limit", ChoiceType(("fail", "continue")), "what it means that the bound was reached", default="fail"),
+        Field("at_most", Count(1, 100_000), "maximum number of rounds", required=True),
+        Field("until", Condition(), "checked after each round, and can use its steps (default: all rounds are done)"),
+        Field("pause", Duration(), "delay between rounds"),
+        Field("on_limit", ChoiceType(("fail", "continue")), "what happens when the maximum is reached", default="fail"),
     ),
     perform=perform,
     reads=lambda _: paths_in(),

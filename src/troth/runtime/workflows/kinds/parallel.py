@@ -31,12 +31,12 @@ def perform(step: StepSpec, body: ParallelBody, frame: "BlockFrame") -> Decision
 
 KIND = Kind(
     name="parallel",
-    says="does several steps at once",
+    says="runs several steps at the same time",
     body=ParallelBody,
     fields=(
-        Field("parallel", Steps(), "the steps that are done at once", required=True, default=()),
+        Field("parallel", Steps(), "the steps that run at the same time", required=True, default=()),
         Field("join", ChoiceType(JOINS, or_count=True), "how many have to succeed", default="all"),
-        Field("at_once", Count(1, 10_000), "at most so many at a time"),
+        Field("at_once", Count(1, 10_000), "maximum number at a time"),
     ),
     perform=perform,
     reads=lambda _: paths_in(),

@@ -31,9 +31,9 @@ def perform(step: StepSpec, body: SagaBody, frame: "BlockFrame") -> Decision:
 
 KIND = Kind(
     name="saga",
-    says="holds steps that are undone together when one of them fails",
+    says="groups steps that are undone together when one of them fails",
     body=SagaBody,
-    fields=(Field("saga", Steps(), "the steps that stand or fall together", required=True, default=()),),
+    fields=(Field("saga", Steps(), "the steps that are undone together", required=True, default=()),),
     perform=perform,
     reads=lambda _: paths_in(),
     blocks=lambda body: (Block("together", body.saga),),

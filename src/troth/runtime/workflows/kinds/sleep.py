@@ -30,7 +30,7 @@ def perform(step: StepSpec, body: SleepBody, frame: "BlockFrame") -> Decision:
 
 KIND = Kind(
     name="sleep",
-    says="waits for a span of time",
+    says="waits for a duration",
     body=SleepBody,
     fields=(Field("sleep", Duration(), "how long", required=True),),
     perform=perform,

@@ -34,8 +34,13 @@ KIND = Kind(
     says="calls a tool",
     body=ToolBody,
     fields=(
-        Field("tool", TargetType("tool"), "the tool: `module:name`, or a name the runtime was given", required=True),
-        Field("inputs", SourceMap(), "its arguments by name, each with where the value comes from", default={}),
+        Field(
+            "tool",
+            TargetType("tool"),
+            "the tool: `module:name`, or a name that is registered in the runtime",
+            required=True,
+        ),
+        Field("inputs", SourceMap(), "its arguments: names and the sources of their values", default={}),
     ),
     perform=perform,
     reads=lambda body: paths_in(body.inputs),

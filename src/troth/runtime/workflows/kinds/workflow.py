@@ -54,7 +54,7 @@ KIND = Kind(
     body=WorkflowBody,
     fields=(
         Field("workflow", Inner(), "the file of the other workflow, from the folder of this one", required=True),
-        Field("inputs", SourceMap(), "its inputs by name, each with where the value comes from", default={}),
+        Field("inputs", SourceMap(), "its inputs: names and the sources of their values", default={}),
     ),
     perform=perform,
     reads=lambda body: paths_in(body.inputs),

@@ -150,5 +150,5 @@ def _check_undo(callee: Callee, step: StepSpec, problems: Problems) -> None:
         return
     of_step = {name for _, inputs in kind_of(step).calls(step.body) for name in inputs} | {"result"}
     for name in callee.action.missing(of_step):
-        message = f"{who} needs {name!r}, which the step itself is not given"
+        message = f"{who} needs {name!r}, which is not an input of the step"
         problems.add(callee.target.mark, message, f"Write `undo: {{function: …, inputs: {{{name}: …}}}}`.")

@@ -65,7 +65,7 @@ def read_spec(path: Path) -> WorkflowSpec:
 def _as_path(source: object) -> Path:
     if isinstance(source, bytes) or not isinstance(source, str | os.PathLike):
         raise WorkflowNotFoundError(
-            f"{source!r} of type `{type(source).__name__}` is no workflow. Nothing was started.\n"
+            f"{source!r} of type `{type(source).__name__}` is not a workflow. Nothing was started.\n"
             "Give the path of a file in YAML, a `Workflow` built in Python, or a `Saga`."
         )
     text = os.fspath(source)
@@ -96,7 +96,7 @@ def _collect(text: str, file: str, problems: Problems, open_files: tuple[str, ..
 
 def _missing(path: Path, why: OSError) -> str:
     if why.errno == errno.ENAMETOOLONG:
-        return f"{str(path)[:40]!r}… is too long for the name of a file. Nothing was started."
+        return f"{str(path)[:40]!r}… is too long for a file name. Nothing was started."
     reason = "is a folder" if path.is_dir() else "does not exist" if not path.exists() else f"cannot be read: {why}"
     folder = path.parent if path.parent.is_dir() else Path()
     names = [str(file) for pattern in ("*.yaml", "*.yml") for file in folder.glob(pattern)]

@@ -331,7 +331,7 @@ def _leaf(step: StepSpec, place: str, depth: int, rows: _Rows, *, is_alive: bool
     if step.kind == "sleep" and row.state is StepState.FAILED and row.kind == "wait":
         return replace(report, state=StepWord.DONE, error=None)
     if step.kind == "approval" and row.state is StepState.FAILED and row.kind == "wait":
-        return replace(report, state=StepWord.DONE, error=None, detail="nobody answered in time")
+        return replace(report, state=StepWord.DONE, error=None, detail="no answer came in time")
     if step.kind == "approval" and row.state is StepState.DONE:
         answer = answer_of(row)
         word = "approved" if answer.get("approved") else "denied"

@@ -277,42 +277,42 @@ class RunReport:
         if any(step.answered_at is not None for step in self.waiting_for):
             return "its question is answered"
         if any(step.kind == "approval" and step.is_too_late() for step in self.waiting_for):
-            return "nobody answered in time, and that is a no"
-        return "the moment it waited for has come"
+            return "no answer came in time, which counts as a refusal"
+        return "its wait is over"
 
     def _commands(self, run: str) -> tuple[tuple[str, str], ...]:
         again = (f"troth runs fork {run}", "run it again with the same inputs, as a new run")
         match self.state:
             case RunWord.WAITING if self.overdue():
                 return (
-                    (f"troth runs resume {run}", f"go on; {self._why_due}"),
-                    ("troth worker", "go on with this run and with all others that no process carries out"),
+                    (f"troth runs resume {run}", f"continue; {self._why_due}"),
+                    ("troth worker", "continue this run, and all other runs that no process is running"),
                 )
             case RunWord.WAITING if self.waiting_for and self.waiting_for[0].kind == "approval":
                 answerable = [
                     step.place for step in self.waiting_for if step.kind == "approval" and not step.is_too_late()
                 ]
                 if not answerable:
-                    return ((f"troth runs resume {run}", f"go on; {self._why_due}"),)
+                    return ((f"troth runs resume {run}", f"continue; {self._why_due}"),)
                 place = answerable[0]
                 approve = f"troth runs approve {run}" + (f" --step {quote(place)}" if len(self.waiting_for) > 1 else "")
-                return ((approve, "say yes and go on"), (f"{approve} --deny", "say no"))
+                return ((approve, "approve and continue"), (f"{approve} --deny", "say no"))
             case RunWord.WAITING if self.is_unattended:
-                return (
-                    ("troth worker", "go on with it when it is due, and with all others that no process carries out"),
-                )
+                return (("troth worker", "continue it when it is due, and all other runs that no process is running"),)
             case RunWord.FAILED if self.rolled_back:
                 return (again,)
             case RunWord.FAILED if self.over_budget is not None:
                 more = f"troth runs resume {run} --budget {self.over_budget}={_EXAMPLES[self.over_budget]}"
-                return ((more, "resume with a larger budget; what is done is not repeated"),)
+                return ((more, "resume with a larger budget; completed steps are not repeated"),)
             case RunWord.FAILED:
-                return ((f"troth runs resume {run}", "resume at the step that failed; what is done is not repeated"),)
+                return (
+                    (f"troth runs resume {run}", "resume at the step that failed; completed steps are not repeated"),
+                )
             case RunWord.INTERRUPTED:
                 return ((f"troth runs resume {run}", "resume where it was interrupted"),)
             case RunWord.ROLLBACK_INCOMPLETE:
                 names = ", ".join(undo.place for undo in self.not_undone)
-                return ((f"troth runs resume {run}", f"try again to {names}; what is undone is not undone twice"),)
+                return ((f"troth runs resume {run}", f"try again to {names}; completed undos are not repeated"),)
             case RunWord.ROLLED_BACK | RunWord.CANCELLED:
                 return (again,)
         return ()

@@ -143,7 +143,7 @@ class EventReader:
                 return of("step begun", StepWord.RUNNING, detail=kind if step is None else step.kind)
             case Happened.ATTEMPT:
                 wait = (entry.wake_at or entry.at) - entry.at
-                after = f", again after {span(wait)}" if wait > 0 else ", again at once"
+                after = f", retry after {span(wait)}" if wait > 0 else ", immediate retry"
                 reason = _first_line(entry.value) or str(entry.outcome)
                 return of("attempt failed", StepWord.RESTING, entry.attempt, reason + after)
             case Happened.CODE_CHANGED:
@@ -156,7 +156,7 @@ class EventReader:
         if entry.what is Happened.CANCELLED:
             return of("step ended", StepWord.CANCELLED, entry.attempt)
         if entry.what is Happened.FAILED and entry.kind == "wait":
-            return of("step ended", StepWord.DONE, detail="nobody answered in time" if kind == "approval" else "")
+            return of("step ended", StepWord.DONE, detail="no answer came in time" if kind == "approval" else "")
         if entry.what is Happened.FAILED:
             return of("step ended", _failed(entry, step), entry.attempt, _first_line(entry.value))
         detail = ""

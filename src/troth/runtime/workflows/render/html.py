@@ -119,7 +119,9 @@ def _body(run: RunReport, options: str) -> Iterator[Html]:
     yield join(tag("h2", "Graph"), tag("div", graph_svg(run), class_="scroll"))
     timeline = bars(run.steps)
     if timeline:
-        yield join(tag("h2", "Timeline"), tag("p", "solid: working, hatched: waiting, dots: no process", class_="soft"))
+        yield join(
+            tag("h2", "Timeline"), tag("p", "solid: running, hatched: waiting, dotted: no process", class_="soft")
+        )
         yield timeline
     yield tag("h2", "Steps")
     heads = tag("tr", *(tag("th", word) for word in ("step", "state", "kind", "time")))

@@ -49,7 +49,7 @@ def conversation_file(row: Mapping[str, Any]) -> str:
             ("said and called", f"{row['turns']} turns, {row['calls']} calls"),
             ("used", spent or None),
         ),
-        tag("h2", "What was said and done"),
+        tag("h2", "Messages and tool calls"),
         tag("table", (_entry(*pair) for pair in _paired(row["entries"])), class_="talk"),
     )
 

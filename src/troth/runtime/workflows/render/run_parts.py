@@ -45,8 +45,8 @@ def cause(run: RunReport) -> Html:
 def _interruption(run: RunReport) -> Html:
     """What happened to a run whose process died: nobody could write that down."""
     where = _where(run, StepWord.INTERRUPTED)
-    words = "The process that carried it out is gone, and no other has taken it over. What is done is not repeated."
-    again = "Whether the step was done in part is not known: it is begun again." if where else None
+    words = "The process that ran it has ended, and no other process has taken over. Completed steps are not repeated."
+    again = "It is unknown whether the step was partly done: it is started again." if where else None
     heading = tag("b", f"{RUN_MARKS[RunWord.INTERRUPTED]} interrupted{where}")
     return tag("div", heading, tag("p", " ".join(filter(None, (words, again)))), class_="panel interrupted")
 
@@ -61,7 +61,7 @@ def _cancellation(run: RunReport) -> Html:
     """That somebody wanted it to end: nothing is wrong with it. A reason is told where there is one."""
     heading = tag("b", f"{RUN_MARKS[RunWord.CANCELLED]} cancelled{_where(run, StepWord.CANCELLED)}")
     says_more = run.error is not None and run.error.type != RunCancelledError.__name__
-    words = "It was asked to end before it was over."
+    words = "It was cancelled before it was over."
     return tag(
         "div",
         heading,
@@ -190,7 +190,7 @@ def _details(step: StepReport) -> Iterator[Html]:
     if step.code_changed:
         yield tag("p", code_changes(step))
     if step.talk:
-        yield join("what its agent said and did ", talk_table(step.talk))
+        yield join("messages and tool calls of its agent ", talk_table(step.talk))
     if step.attempts:
         yield tag("pre", cut("\n".join(attempts_of(step)), 20_000))
     if step.key and not step.is_block:

@@ -9,6 +9,8 @@ from troth.runtime.workflows.render.words import at, due, short_place, span
 
 __all__ = ["attempts_of", "code_changes", "explain", "until"]
 
+_REFUSAL = "no answer counts as a refusal"
+
 
 def explain(run: RunReport, options: str = "") -> str:
     """What became of `run`, for an error message; `options` stand at the end of the command lines in it."""
@@ -63,13 +65,13 @@ def until(step: StepReport) -> str:
         return ""
     now = time.time()
     if step.is_too_late(now):
-        return f"could be answered until {at(step.deadline)}, {span(now - step.deadline)} ago; silence is a no"
-    return f"can be answered until {at(step.deadline)}, {span(step.deadline - now)} from now; silence is a no"
+        return f"could be answered until {at(step.deadline)}, {span(now - step.deadline)} ago; {_REFUSAL}"
+    return f"can be answered until {at(step.deadline)}, {span(step.deadline - now)} from now; {_REFUSAL}"
 
 
 def code_changes(step: StepReport) -> str:
     """That the code of a step changed between its attempts."""
-    return f"code changed before try {', '.join(map(str, step.code_changed))}"
+    return f"code changed before attempt {', '.join(map(str, step.code_changed))}"
 
 
 def attempts_of(step: StepReport) -> Iterator[str]:

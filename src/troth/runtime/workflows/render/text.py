@@ -58,7 +58,7 @@ def _draw(run: RunReport, width: int, paint: Paint, options: str) -> Iterator[st
     for step in run.steps:
         if step.talk:
             yield ""
-            yield paint(f"{step.place}: what its agent said and did", "bold")
+            yield paint(f"{step.place}: messages and tool calls of its agent", "bold")
             yield from (f"  {line}" for line in talk_lines(step.talk, width - 2))
     timed = [step for step in run.steps if step.spans() and not step.is_block]
     if timed:

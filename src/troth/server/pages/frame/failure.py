@@ -11,11 +11,11 @@ __all__ = ["failure_page"]
 
 _HEADINGS = {
     403: "This was refused",
-    404: "There is nothing here",
-    409: "That cannot be done now",
+    404: "Not found",
+    409: "Not possible now",
     410: "It is gone",
-    429: "That is too much at once",
-    503: "Not just now",
+    429: "Too many requests",
+    503: "Temporarily unavailable",
 }
 
 

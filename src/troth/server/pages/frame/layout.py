@@ -150,7 +150,7 @@ def _footer() -> Html:
         ("Enter or o", "open the row"),
         ("u", "up to the list"),
         ("y", "copy the id"),
-        ("c", "copy the command to go on"),
+        ("c", "copy the command to continue"),
         ("e", "copy the error"),
         ("a", "go to the first button"),
         (".", "show what is new"),

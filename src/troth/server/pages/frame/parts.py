@@ -133,7 +133,7 @@ def empty(*children: object) -> Html:
 def none_so_far() -> Html:
     """What stands in a page of a list that has none, where a later one may have some."""
     return empty(
-        tag("h2", "None so far"), tag("p", "Only the newest ones were looked at: older ones are on the next page.")
+        tag("h2", "None so far"), tag("p", "Only the newest ones were searched: older ones are on the next page.")
     )
 
 

@@ -33,14 +33,16 @@ async def sign_in(request: Request) -> Response:
     if is_form and request.method == "POST":
         site = request.headers.get("sec-fetch-site")
         if site not in (None, "same-origin"):
-            refusal = ApiError(403, "foreign_origin", "A page of another site sent this form, so nobody was signed in.")
+            refusal = ApiError(
+                403, "foreign_origin", "A page of another site sent this form, so you were not signed in."
+            )
             return failure_page(request, refusal)
         body = await request.body()
         fields = parse_qs(body[:_LARGEST].decode("utf-8", "replace"))
         key, wanted = (fields.get(name, [""])[0] for name in ("key", "to"))
         secret = await sign_ins.with_key(key)
         if secret is None:
-            return _form(request, "This key opens nothing here.", wanted)
+            return _form(request, "This key is not valid.", wanted)
         return _welcome(request, secret, wanted)
     return _form(request, "", "" if is_form else _place(request))
 
@@ -104,7 +106,7 @@ def _form(request: Request, problem: str, wanted: str = "") -> Response:
             tag("code", "troth keys create OWNER"),
             ". With ",
             tag("code", "--scopes read"),
-            " it can look and press nothing. The browser stays signed in for twelve hours. ",
+            " it can read but not act. The browser stays signed in for twelve hours. ",
             tag("code", "troth serve"),
             " also prints a link that signs in once.",
             class_="soft",

@@ -44,7 +44,7 @@ class View:
         """A word of the address, as in `?state=failed`; empty where it is not there."""
         word = self.request.query_params.get(name, "").strip()
         if len(word) > _LONGEST:
-            raise ApiError(400, "invalid_field", f"`{name}` has {len(word)} letters, and {_LONGEST} is the limit.")
+            raise ApiError(400, "invalid_field", f"`{name}` has {len(word)} characters, and {_LONGEST} is the limit.")
         return word
 
     def words(self, *names: str) -> dict[str, str]:
@@ -57,7 +57,7 @@ class View:
         if not word:
             return least
         if not word.isascii() or not word.isdigit() or len(word) > 18:
-            raise ApiError(400, "invalid_field", f"`{name}` is {word[:40]!r}, and no number.", param=name)
+            raise ApiError(400, "invalid_field", f"`{name}` is {word[:40]!r}, which is not a number.", param=name)
         return int(word)
 
     def link(self, *parts: str, **query: object) -> str:

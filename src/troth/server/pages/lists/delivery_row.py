@@ -13,13 +13,13 @@ __all__ = ["delivery_row"]
 
 def delivery_row(view: View, delivery: DeliveryItem) -> Html:
     """The row: where it goes, what the receiver said last, and when it is tried again."""
-    parts = [f"to {delivery.channel}" if delivery.channel else "kept until asked for"]
+    parts = [f"to {delivery.channel}" if delivery.channel else "stored until requested"]
     if delivery.channel and delivery.meant_for and delivery.channel != delivery.meant_for:
         parts.append(f"meant for {delivery.meant_for}")
     if delivery.problem:
         parts.append(f"tried {times(delivery.attempt)}: {cut(delivery.problem, 160)}")
     if delivery.state == "due" and delivery.due_at is not None and delivery.due_at > time.time():
-        parts.append(f"next try in {span(delivery.due_at - time.time())}")
+        parts.append(f"next attempt in {span(delivery.due_at - time.time())}")
     href = view.link("promises", delivery.promise)
     note = ", ".join(parts)
     key, state, at = f"owed-{delivery.id}", badge(delivery.state), moment(delivery.created_at)

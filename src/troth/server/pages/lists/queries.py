@@ -157,7 +157,7 @@ def _gathered(
 ) -> Page[T]:
     """A page of those that a filter takes which the store cannot apply: page after page of it is looked through.
 
-    A thousand are looked at for it; where there are more, `next` goes on from there.
+    A thousand are looked at for it; where there are more, `next` continues from there.
     """
     items, examined, cursor = list[T](), 0, before or None
     while True:

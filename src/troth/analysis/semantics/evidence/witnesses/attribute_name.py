@@ -91,7 +91,7 @@ class KeptAs:
         if len(by_class) != 1 or not ("_" in name.strip("_") or (len(holders) > 1 and len(holders) == resolved_count)):
             return None  # a `transport` is another thing in every library
         held, holder = next(iter(by_class.items()))
-        why = (f"`{name}` of `{holder.name}`, which nobody else has, is one", *holder.place)
+        why = (f"`{name}` of `{holder.name}`, which only this class has, is one", *holder.place)
         return Instance(held, (), why, guess=True)
 
     def _called_after(self, word: str, wanted: str) -> Value | None:

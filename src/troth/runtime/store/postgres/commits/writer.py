@@ -105,7 +105,7 @@ class PostgresWriter:
         unit: Unit[T] = Unit(point, work)  # type: ignore[arg-type]  # a unit does not care whose transaction it is
         if self.is_committing_here():
             raise MisuseError(
-                f"A commit ({unit.point.name!r}) was asked for inside another one of the same thread.\n"
+                f"A commit ({unit.point.name!r}) was started inside another one of the same thread.\n"
                 "It was not made: it would wait for itself. Write through the transaction that is already open."
             )
         self._queue.append(unit)
