@@ -93,16 +93,7 @@ def search(
             before = None if place is None else int(place[0])
             matching, end = _messages(execute, words, before, limit, index)
         else:
-            matching, end = _window(execute, kind, words, place, limit)
-            if place is None and end is not None:  # there are older ones
-                by_id = _by_id(execute, kind, words, limit)
-                if not matching or len(by_id) < limit:  # all of them, or nothing that is newer
-                    told.append(kind)
-                    newer = {hit.id for hit in matching}
-                    matching += [hit for hit in by_id if hit.id not in newer]
-            elif kind in told:
-                shown = {hit.id for hit in _by_id(execute, kind, words, limit)}
-                matching = [hit for hit in matching if hit.id not in shown]
+            matching, end = _things(execute, kind, words, place, limit, told)
         hits += matching
         if end is not None:
             following[kind] = end
@@ -110,6 +101,23 @@ def search(
     if following and told:
         following[_BY_ID] = told
     return Page(hits, _written(following) if following else None)
+
+
+def _things(
+    execute: Execute, kind: str, words: Sequence[str], place: list[Any] | None, limit: int, told: list[Any]
+) -> tuple[list[SearchHit], list[Any] | None]:
+    """The hits of one kind, and where to go on. The first page has older ones whose ids begin so, and notes that."""
+    matching, end = _window(execute, kind, words, place, limit)
+    if place is None and end is not None:  # there are older ones
+        by_id = _by_id(execute, kind, words, limit)
+        if not matching or len(by_id) < limit:  # all of them, or nothing that is newer
+            told.append(kind)
+            newer = {hit.id for hit in matching}
+            matching += [hit for hit in by_id if hit.id not in newer]
+    elif kind in told:
+        shown = {hit.id for hit in _by_id(execute, kind, words, limit)}
+        matching = [hit for hit in matching if hit.id not in shown]
+    return matching, end
 
 
 def _by_id(execute: Execute, name: str, words: Sequence[str], limit: int) -> list[SearchHit]:
@@ -122,7 +130,7 @@ def _by_id(execute: Execute, name: str, words: Sequence[str], limit: int) -> lis
         f"WHERE {kind.id} >= ? AND {kind.id} < ? ORDER BY {kind.id} DESC LIMIT ?",
         (words[0], words[0] + _LAST, limit),
     ).fetchall()
-    return [SearchHit(name, row[0], row[1], _piece(_shown(name, row[2:]), words)) for row in rows]
+    return [SearchHit(name, thing, at, _piece(_shown(name, texts), words)) for thing, at, *texts in rows]
 
 
 def _window(

@@ -19,7 +19,7 @@ _ASKED = approval_signal("")
 _LONG = 400  # entries of a run from which on its report costs more than a row is worth: 400 take two milliseconds
 
 
-class Question(NamedTuple):
+class OpenQuestion(NamedTuple):
     """What a run asks a person, at which step, since when and until when."""
 
     place: str
@@ -32,7 +32,7 @@ class AskingRun(NamedTuple):
     """A run and its open questions, the oldest first. Another branch of it may be at work."""
 
     run: RunItem
-    questions: Sequence[Question]
+    questions: Sequence[OpenQuestion]
 
 
 class LongRun(NamedTuple):
@@ -60,13 +60,13 @@ def runs_that_ask(runtime: Runtime, owner: str | None) -> list[AskingRun]:
     return asking_runs(runtime, [*waiting, *unfinished_runs(runtime, owner, RunWord.RUNNING, RunWord.INTERRUPTED)])
 
 
-def _question(wait: OpenWaitItem) -> Question:
+def _question(wait: OpenWaitItem) -> OpenQuestion:
     place = wait.signal.removeprefix(_ASKED)
     try:
         note = json.loads(wait.note or "{}")
     except ValueError:
         note = {}
-    return Question(place, str(note.get("question") or "") if isinstance(note, dict) else "", wait.at, wait.until)
+    return OpenQuestion(place, str(note.get("question") or "") if isinstance(note, dict) else "", wait.at, wait.until)
 
 
 def brief_reports(runtime: Runtime, items: Iterable[RunItem]) -> list[RunReport | LongRun]:
