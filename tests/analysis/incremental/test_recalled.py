@@ -67,3 +67,17 @@ def test_handling_of_parameters(prepared, monkeypatch):
     assert found(bus=BUS.replace("await listener", "listener")) == [("TR402", "app.py", 13)]
     assert "bus.py" in asked
     assert found() == [("TR403", "app.py", 14)]
+
+
+def test_a_program_that_was_asked_in_a_hurry(prepared):
+    """It remembers answers about a few files: whoever makes up for it asks another one, and goes on with that."""
+    memory = Memory()
+    check(prepared, memory=memory)
+    edited = prepared._replace(overlay={"app.py": f"import os\n{APP}".encode()})
+    check(edited, memory=memory, hurry=True)
+    hurried = memory.program
+    check(edited, memory=memory)
+    settled = memory.program
+    assert settled is not hurried
+    check(edited, memory=memory)
+    assert memory.program is settled

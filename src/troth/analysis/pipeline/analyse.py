@@ -186,6 +186,8 @@ class _Look:
         trace = usable_trace(earlier, request.project.files, files.changed) if is_traceable else None
         tables = usable_tables(earlier, trace, files.changed, files.linked, memory)
         is_same = memory is not None and not memory.is_spoiled and earlier is not None and not files.changed
+        if memory is not None and memory.owed and not request.hurry:
+            is_same = False  # the program of a hurried look has asked about a few files, and remembers the answers
         program = memory.program if is_same and memory is not None else None
         if program is None:
             program = self._link(files, around, tables)
