@@ -64,7 +64,7 @@ WITH_A_RUN = {
     "runs": (lambda runtime: runtime.runs(limit="x"), "Give a whole number"),
     "no state": (lambda runtime: runtime.runs(state="fialed"), "Did you mean `failed`?"),
     "inputs": (lambda runtime: runtime.run(Workflow("w", step("a", function=work)), 3), "Give a mapping"),
-    "a workflow that is none": (lambda runtime: runtime.run(3), "is no workflow"),
+    "a workflow that is none": (lambda runtime: runtime.run(3), "is not a workflow"),
 }
 
 

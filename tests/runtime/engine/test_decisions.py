@@ -68,7 +68,7 @@ def generator():
         pytest.param(coroutine, "it is async", id="async def"),
         pytest.param(async_generator, "it is async", id="async generator"),
         pytest.param(plain, "it does not yield", id="a function without yield"),
-        pytest.param(generator(), "that has begun", id="a generator object"),
+        pytest.param(generator(), "that has already started", id="a generator object"),
         pytest.param(functools.partial(plain), "it does not yield", id="a partial of one"),
         pytest.param(3, "cannot be called", id="a number"),
     ],
@@ -129,13 +129,13 @@ def test_two_decisions_of_one_name_are_refused(engine):
         pytest.param(
             lambda: Step("s", call, kwargs={"x": object()}), NotJsonError, r"\['x'\]", id="a keyword argument"
         ),
-        pytest.param(lambda: Step("s", call, 1, timeout=0), MisuseError, "before it begins", id="no time at all"),
+        pytest.param(lambda: Step("s", call, 1, timeout=0), MisuseError, "before it starts", id="no time at all"),
         pytest.param(
-            lambda: Step("s", call, 1, timeout=math.nan), MisuseError, "before it begins", id="NaN is no time"
+            lambda: Step("s", call, 1, timeout=math.nan), MisuseError, "before it starts", id="NaN is no time"
         ),
         pytest.param(lambda: Step(None, call, 1), MisuseError, "A step needs a string as its name", id="no name"),
         pytest.param(lambda: Step("s", call, 10**5000), NotJsonError, "more digits", id="a number that is too long"),
-        pytest.param(lambda: Sleep(math.inf), MisuseError, "never ends", id="a sleep forever"),
+        pytest.param(lambda: Sleep(math.inf), MisuseError, "not a valid duration", id="a sleep forever"),
         pytest.param(lambda: Sleep(math.nan), MisuseError, "is not a valid duration", id="a sleep of NaN"),
         pytest.param(lambda: Wait(None), MisuseError, "A signal needs a string as its name", id="no signal"),
         pytest.param(lambda: Wait("s", math.nan), MisuseError, "Give seconds, or None", id="a wait of NaN"),

@@ -87,8 +87,7 @@ def _check(decision: object) -> None:
     if inspect.iscoroutinefunction(plain) or inspect.isasyncgenfunction(plain):
         why = "it is async. A decision is a plain `def` that yields what it needs; the async work goes into its steps"
     elif inspect.isgenerator(plain):
-        why = "it is a generator that has already started. Pass the function and its arguments separately: a "
-        "replay calls the function again"
+        why = "it is a generator that has already started. Pass the function and its arguments: a replay calls it again"
     elif callable(plain):
         why = "it does not yield. A decision is a `def` with `yield Step(…)` in it"
     else:

@@ -28,7 +28,7 @@ STEPS = [
     pytest.param("- {id: a, function: shop:charge, input: {}}", "6:36", "unknown key `input`", "Did you mean `inputs`?", id="unknown key"),
     pytest.param("- {id: a, funtion: shop:charge}", "6:13", "unknown key `funtion`", "Did you mean `function`?", id="misspelt kind"),
     pytest.param("- {id: a}", "6:5", "has no action", "Kinds: agent", id="no kind"),
-    pytest.param("- {id: a, sleep: 1s, approval: ok?}", "6:5", "is sleep and approval at once", "", id="two kinds"),
+    pytest.param("- {id: a, sleep: 1s, approval: ok?}", "6:5", "is sleep and approval at the same time", "", id="two kinds"),
     pytest.param("- {sleep: 1s}", "6:5", "`id` is missing", "", id="no id"),
     pytest.param("- {id: my-step, sleep: 1s}", "6:10", "'my-step' is not a name", "`my_step` would do.", id="an id with a hyphen"),
     pytest.param("- {id: a, sleep: 1s}\n- {id: a, sleep: 1s}", "7:5", "the id 'a' is used twice; the first is on line 6", "", id="an id twice"),
@@ -36,7 +36,7 @@ STEPS = [
     # paths
     pytest.param("- {id: a, function: shop:ship, inputs: {order: input.order}}", "6:50", "there is no `input.order`", "Did you mean `inputs.order`?", id="input for inputs"),
     pytest.param("- {id: a, function: shop:ship, inputs: {order: inputs.ordre}}", "6:50", "has no input 'ordre'", "Did you mean `order`?", id="misspelt input"),
-    pytest.param("- {id: a, function: shop:ship, inputs: {order: inputs.order.id}}", "6:50", "leads nowhere", "declared as string", id="below a string"),
+    pytest.param("- {id: a, function: shop:ship, inputs: {order: inputs.order.id}}", "6:50", "does not exist", "declared as string", id="below a string"),
     pytest.param("- {id: a, function: shop:ship, inputs: {order: some text}}", "6:50", "'some text' is not a path", "{value: …}", id="a text for a path"),
     pytest.param('- {id: a, function: shop:ship, inputs: {order: "hello"}}', "6:51", "there is no `hello`", "{value: …}", id="a word for a path, after its quote"),
     pytest.param('- {id: a, function: shop:ship, inputs: {order: {text: "x ${inputs.ordr}"}}}', "6:58", "has no input 'ordr'", "order", id="a path in a text"),
@@ -46,16 +46,16 @@ STEPS = [
     pytest.param("- {id: a, function: shop:ship, inputs: {order: steps.a}}", "6:50", "a cycle: the step 'a' reads its own output", "", id="its own output"),
     pytest.param("- {id: a, sleep: 1s}\n- {id: b, function: shop:ship, inputs: {order: steps.aa}}", "7:50", "there is no step 'aa'", "Did you mean `a`?", id="misspelt step"),
     pytest.param("- {id: a, function: shop:ship, inputs: {order: steps}}", "6:50", "add a name", "", id="a root alone"),
-    pytest.param("- {id: a, function: shop:ship, inputs: {order: run.ide}}", "6:50", "leads nowhere", "`id`", id="misspelt fact of the run"),
+    pytest.param("- {id: a, function: shop:ship, inputs: {order: run.ide}}", "6:50", "does not exist", "`id`", id="misspelt fact of the run"),
     pytest.param(
         "- {id: c, function: shop:charge, inputs: {order: inputs.order}, output: {fields: {payment: string, amount: number}}}\n"
         "- {id: d, function: shop:ship, inputs: {order: steps.c.paymnt}}",
-        "7:50", "leads nowhere", "Did you mean `payment`?", id="not in the contract of an earlier step",
+        "7:50", "does not exist", "Did you mean `payment`?", id="not in the contract of an earlier step",
     ),
     pytest.param(
         "- id: b\n  branch:\n    - when: inputs.order == 'x'\n      steps: [{id: inner, sleep: 1s}]\n    - otherwise: []\n"
         "- {id: d, function: shop:ship, inputs: {order: steps.inner}}",
-        "11:50", "'inner' lies inside 'b', where it may not have run", "Read `steps.b`", id="a step on a way not taken",
+        "11:50", "'inner' is inside 'b', where it may not have run", "Read `steps.b`", id="a step on a way not taken",
     ),
     # functions, tools, agents, colors
     pytest.param("- {id: a, function: shop:chrge, inputs: {order: inputs.order}}", "6:23", "has no function 'chrge'", "Did you mean `charge`?", id="misspelt function"),
@@ -77,7 +77,7 @@ STEPS = [
     pytest.param("- {id: a, function: local, inputs: {order: inputs.order}, retry: {atempts: 3}}", "6:69", "unknown key `atempts`", "Did you mean `attempts`?", id="unknown key in retry"),
     pytest.param("- {id: a, function: local, inputs: {order: inputs.order}, retry: {attempts: 3, on: ConectionError}}", "6:86", "is not a built-in exception", "Did you mean `ConnectionError`?", id="misspelt exception"),
     pytest.param("- {id: a, sleep: 1s, retry: 3}", "6:24", "`retry` is not valid for steps of the kind sleep", "", id="retry of a sleep"),
-    pytest.param("- {id: a, timeout: 3s, parallel: [{id: x, sleep: 1s}]}", "6:13", "`timeout` means nothing", "Put it on the steps inside.", id="timeout of a block"),
+    pytest.param("- {id: a, timeout: 3s, parallel: [{id: x, sleep: 1s}]}", "6:13", "`timeout` is not valid", "Put it on the steps inside.", id="timeout of a block"),
     pytest.param("- {id: a, sleep: 1s, optional: yes}", "6:34", "true or false, not 'yes'", "", id="yes is a text in YAML 1.2"),
     pytest.param("- {id: a, sleep: 1s, default: 3}", "6:24", "`default` is used only if", "", id="a default nobody uses"),
     pytest.param("- {id: a, sleep: 1s, output: strin}", "6:32", "'strin' is not a type", "Did you mean `string`?", id="misspelt type"),
@@ -87,7 +87,7 @@ STEPS = [
     pytest.param("- id: b\n  branch:\n    - {when: true, steps: []}\n    - otherwise: []", "9:9", "can never run: a branch that always runs", "", id="unreachable: after always"),
     pytest.param("- id: b\n  branch:\n    - {when: false, steps: []}\n    - otherwise: []", "8:16", "its condition is always false", "", id="unreachable: never"),
     pytest.param("- id: b\n  branch:\n    - {when: inputs.ordr == 'x', steps: []}\n    - otherwise: []", "8:16", "has no input 'ordr'", "order", id="misspelt input in a condition"),
-    pytest.param("- id: b\n  branch:\n    - {when: inputs.order.__class__ == 'x', steps: []}\n    - otherwise: []", "8:16", "leads nowhere", "", id="no attributes of Python objects"),
+    pytest.param("- id: b\n  branch:\n    - {when: inputs.order.__class__ == 'x', steps: []}\n    - otherwise: []", "8:16", "does not exist", "", id="no attributes of Python objects"),
     pytest.param("- id: b\n  branch:\n    - {when: open('x') == 1, steps: []}\n    - otherwise: []", "8:16", "a condition cannot call `open`", "`len`", id="no calls"),
     pytest.param("- id: b\n  branch:\n    - {when: inputs.order ==, steps: []}\n    - otherwise: []", "8:16", "is not a condition", "", id="no condition at all"),
     pytest.param("- {id: l, loop: [{id: x, sleep: 1s}]}", "6:5", "`at_most` is missing", "", id="a loop without a bound"),
@@ -208,9 +208,9 @@ def test_a_missing_file_is_told_with_its_neighbours(written):
 @pytest.mark.parametrize(
     ("source", "says"),
     [
-        pytest.param(5, "5 of type `int` is no workflow", id="a number"),
-        pytest.param(None, "is no workflow", id="nothing"),
-        pytest.param(b"flow.yaml", "of type `bytes` is no workflow", id="bytes"),
+        pytest.param(5, "5 of type `int` is not a workflow", id="a number"),
+        pytest.param(None, "is not a workflow", id="nothing"),
+        pytest.param(b"flow.yaml", "of type `bytes` is not a workflow", id="bytes"),
         pytest.param("troth: 1\nname: x\n", "is not the path of a file", id="a text"),
         pytest.param("flow\0.yaml", "is not the path of a file", id="a name no file can have"),
         pytest.param("x" * 5000, "too long for a file name", id="a name that is too long"),
