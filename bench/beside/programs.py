@@ -18,7 +18,7 @@ PROGRAMS = {
     "in a plain function": f"{_STORE}def handle() -> None:\n    Store().save(1)  # lost\n\n\nasync def main() -> None:\n    handle()\n",
     "on an object without annotations": f"{_STORE}def make():  # no type is written down\n    return Store()\n\n\nasync def main() -> None:\n    make().save(1)  # lost\n",
     "inside `except Exception`": f"{_WORK}async def main() -> int:\n    try:\n        return work() + 1  # lost\n    except Exception:\n        return 0\n",
-    "a task that nobody keeps": f"{_WORK}async def main() -> None:\n    asyncio.create_task(work())  # lost\n",
+    "a task that is not kept": f"{_WORK}async def main() -> None:\n    asyncio.create_task(work())  # lost\n",
     "an async function as a plain callback": f"{_WORK}async def main() -> None:\n    loop = asyncio.get_running_loop()\n    loop.call_soon(work)  # lost\n    await asyncio.sleep(0.01)\n",
     "an async callback as a sort key": "async def rank(n: int) -> int:\n    return -n\n\n\nasync def main() -> list[int]:\n    return sorted([1, 2], key=rank)  # lost\n",
     "a loop inside a loop": f"{_WORK}def load() -> int:\n    return asyncio.run(work())\n\n\nasync def main() -> int:\n    return load()  # lost\n",

@@ -87,7 +87,7 @@ def with_too_much():
     ("kind", "says"),
     [
         pytest.param(without_capability, "does not declare its capability", id="no capability"),
-        pytest.param(with_a_boolean, "which is none", id="a boolean for a capability"),
+        pytest.param(with_a_boolean, "which is not a `Capability`", id="a boolean for a capability"),
         pytest.param(without_send, "has no `send`", id="no send"),
         pytest.param(with_a_generator, "sends nothing", id="a generator"),
         pytest.param(without_color, "whose color cannot be determined", id="no color"),

@@ -220,7 +220,7 @@ def test_an_ask_expires(hypervisor, clock, effects):
     thread, outcome = in_thread(lambda: member.act("deploy", version=3))
     ask = wait_for_ask(hypervisor, member.session)
     clock.now += 61
-    with pytest.raises(MisuseError, match="time is up"):
+    with pytest.raises(MisuseError, match="time is over"):
         hypervisor.answer(ask, by="ann", yes=True)
     thread.join(DEADLINE)
     assert isinstance(outcome["error"], RefusedError)
