@@ -262,7 +262,7 @@ async def act(view: View, form: dict[str, str]) -> str:
             await conversation.apause()
             return address("conversations", view.id, stopping="paused")
         case "interrupt":
-            stopping = await conversation.ainterrupt()
+            stopping = await view.context.turns.interrupt(conversation)
             return address("conversations", view.id, stopping=stopping.value)
         case _:
             raise ApiError(400, "invalid_request", "This button is not supported, so nothing was done.")
