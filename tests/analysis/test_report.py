@@ -398,7 +398,7 @@ def test_lost_calls_come_first(report):
     assert shown == [
         "Lost calls: 1 problem",
         "b.py:1:1  TR101 rule-TR101  (likely)",
-        "Wrong color handed over: 1 problem",
+        "Wrong color: 1 problem",
         "a.py:2:1  TR401 rule-TR401  (likely)",
         "Loop misuse: 2 problems",
         "a.py:1:1  TR602 rule-TR602  (likely)",
