@@ -14,7 +14,7 @@ from troth import __version__
 from troth.cli.command import Command
 from troth.cli.environment import words_from_environment
 from troth.cli.exit import Exit
-from troth.cli.pipe import any_letter, reader_left, stderr_without_reader, warn
+from troth.cli.pipe import any_letter, open_streams, reader_left, stderr_without_reader, warn
 from troth.cli.terminal import choose_color
 from troth.errors import InternalError, MisuseError, RunError
 
@@ -142,6 +142,7 @@ def parser_of(name: str, command: Command) -> argparse.ArgumentParser:
 
 def run(argv: Sequence[str]) -> int:
     """Carry out one command line and return its exit code; every way out of the program passes here."""
+    open_streams()
     any_letter()
     with stderr_without_reader():
         return _run(argv)
