@@ -36,7 +36,7 @@ def open_streams() -> None:
         if nowhere != number:
             os.dup2(nowhere, number)
             os.close(nowhere)
-        setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: PTH123, SIM115 - a descriptor
+        setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115 - a descriptor
 
 
 def any_letter() -> None:
