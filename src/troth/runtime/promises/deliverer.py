@@ -213,7 +213,7 @@ class Deliverer:
         if error is not None:
             self._paused_until = time.monotonic() + _LOOK
             if isinstance(error, StoreError):
-                log.warning("The channel %r could not be served just now: %s", self.channel.name, error)
+                log.warning("The channel %r could not be served: %s", self.channel.name, error)
             elif not self._is_closed:
                 log.error("Sending through %r failed; it is tried again.", self.channel.name, exc_info=error)
         self.bell.ring()
