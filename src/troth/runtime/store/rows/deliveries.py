@@ -73,19 +73,10 @@ def delivery_of(row: Sequence[Any]) -> DeliveryRecord:
     """A delivery from the columns of `DELIVERY`."""
     id_, promise, session, kind, seq, text, data, count, state, *others, written = row
     past = () if written is None else read(written, f"the attempts of delivery {id_!r}")
-    return DeliveryRecord(
-        id_,
-        promise,
-        session,
-        kind,
-        seq,
-        text,
-        read(data, f"the data of delivery {id_!r}"),
-        count,
-        DeliveryState(state),
-        *others,
-        past_attempts=tuple(DeliveryAttempt(*attempt) for attempt in past),
-    )
+    attempts = tuple(DeliveryAttempt(*attempt) for attempt in past)
+    data = read(data, f"the data of delivery {id_!r}")
+    values = (id_, promise, session, kind, seq, text, data, count, DeliveryState(state), *others, attempts)
+    return DeliveryRecord(*values)
 
 
 def with_attempt(written: str | None, attempt: DeliveryAttempt) -> str:
