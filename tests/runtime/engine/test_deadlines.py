@@ -193,7 +193,7 @@ def test_a_signal_only_for_somebody_who_waits(store, clock, moment, refusal):
             with pytest.raises(NotAwaitedError, match="has already received it"):
                 sender.signal("r", "answer", "no", awaited=True)
         else:
-            with pytest.raises(refusal, match="was up 50 s ago") as late:
+            with pytest.raises(refusal, match="timeout was over 50 s ago") as late:
                 sender.signal("r", "answer", "yes", awaited=True)
             assert late.value.deadline == deadline
         with pytest.raises(NotAwaitedError, match="does not wait for it"):
