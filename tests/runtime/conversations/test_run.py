@@ -432,7 +432,7 @@ def test_a_message_is_a_text(home, text):
     """Anything else is refused where it is sent, not found by the agent later."""
     conversation = home.open(Echo())
     for send in (conversation.send, lambda text: asyncio.run(conversation.asend(text))):
-        with pytest.raises(MisuseError, match="A message is a text"):
+        with pytest.raises(MisuseError, match="A message is a string"):
             send(text)
     assert conversation.messages() == []
 
