@@ -177,6 +177,28 @@ def test_a_reader_who_leaves_is_no_failure():
     assert done.stdout.splitlines()[-1] == "0"
 
 
+@pytest.mark.parametrize(
+    ("closed", "code", "out", "err"),
+    [
+        (">&-", "1", "", ""),
+        ("2>&-", "1", "TR101", ""),
+        ("<&-", "1", "TR101", ""),
+        ("<&- >&- 2>&-", "1", "", ""),
+        ("--nonsense >&-", "2", "", "unrecognized arguments"),
+    ],
+)
+def test_a_stream_that_is_closed(tmp_path, closed, code, out, err):
+    """The work is done, and its exit code is the one it would be; no file gets what was meant for the stream."""
+    source = "async def f(): ...\nasync def g():\n    f()\n"
+    (tmp_path / "a.py").write_text(source)
+    line = f"'{sys.executable}' -m troth check a.py --jobs 2 {closed}; echo $?"
+    done = subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True)
+    printed, _, ended = done.stdout.rstrip().rpartition("\n")
+    assert (ended, bool(printed), out in printed, err in done.stderr) == (code, bool(out), True, True)
+    assert "Internal error" not in done.stderr
+    assert (tmp_path / "a.py").read_text() == source
+
+
 @pytest.mark.parametrize("shell", SHELLS)
 def test_completion_knows_every_command(shell):
     """The script is made from the same parsers that read the command line."""

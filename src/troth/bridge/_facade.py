@@ -54,9 +54,7 @@ def _check(function: object, asker: str) -> None:
     verdict = classify(function)
     if inspect.iscoroutine(function):
         function.close()
-    raise NotRunnableError(
-        f"`bridge.{asker}` cannot give {function!r} a face: {verdict.because}.\nInstead, {verdict.advice}."
-    )
+    raise NotRunnableError(f"`bridge.{asker}` cannot wrap {function!r}: {verdict.because}.\nInstead, {verdict.advice}.")
 
 
 def _dress(face: Callable[P, T], function: Callable[..., object]) -> Callable[P, T]:

@@ -14,7 +14,7 @@ from troth import __version__
 from troth.cli.command import Command
 from troth.cli.environment import words_from_environment
 from troth.cli.exit import Exit
-from troth.cli.pipe import any_letter, reader_left, stderr_without_reader, warn
+from troth.cli.pipe import any_letter, open_streams, reader_left, stderr_without_reader, warn
 from troth.cli.terminal import choose_color
 from troth.errors import InternalError, MisuseError, RunError
 
@@ -26,7 +26,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "recolor": ("troth.cli.analysis.recolor", "change the color of a function or a class, with every call"),
     "explain": ("troth.cli.analysis.explain", "explain a rule, or find the calls behind a log"),
     "lsp": ("troth.cli.analysis.lsp", "serve editors: findings, repairs and reasons while you type"),
-    "mutate": ("troth.cli.analysis.mutate", "plant sync/async mismatches in a copy, and measure what detects them"),
+    "mutate": ("troth.cli.analysis.mutate", "plant sync/async mismatches, and measure what detects them"),
     "init": ("troth.cli.runtime.init", "write a first workflow that runs"),
     "validate": ("troth.cli.runtime.validate", "check workflows without running them"),
     "run": ("troth.cli.runtime.run", "run a workflow durably"),
@@ -46,17 +46,19 @@ COMMANDS: dict[str, tuple[str, str]] = {
 
 _HEAD = """usage: troth COMMAND [options]
 
-Finds calls that silently never happen, repairs them, and keeps them from happening at run time.
+Finds calls that silently never happen, repairs them, and keeps them from
+happening at run time.
 
 commands:
 """
 
 _TAIL = """
 options:
-  -h, --help     show this help; `troth COMMAND --help` shows the command's own, with examples
+  -h, --help     show this help; `troth COMMAND --help` shows more
   -V, --version  show the version
 
-exit codes: 0 done and clean; 1 findings, or a run that failed; 2 wrong usage or bad input; 3 a bug in Troth;
+exit codes: 0 done and clean; 1 findings, or a run that failed;
+            2 wrong usage or bad input; 3 a bug in Troth;
             4 done, except for what a bug in Troth prevented; 130 Ctrl-C
 """
 
@@ -125,7 +127,7 @@ def parser_of(name: str, command: Command) -> argparse.ArgumentParser:
     examples = "\n".join(f"  {example.line}\n      {example.says}" for example in command.examples)
     parser = _Parser(
         prog=f"troth {name}",
-        description=command.description,
+        description=_filled(command.description),
         epilog=f"examples:\n{examples}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -140,8 +142,18 @@ def parser_of(name: str, command: Command) -> argparse.ArgumentParser:
     return parser
 
 
+def _filled(text: str) -> str:
+    """Paragraphs in lines that the terminal can show, and an eye can follow."""
+    import shutil
+    from textwrap import fill
+
+    width = min(shutil.get_terminal_size().columns - 2, 110)
+    return "\n\n".join(fill(paragraph, max(width, 20)) for paragraph in text.split("\n\n"))
+
+
 def run(argv: Sequence[str]) -> int:
     """Carry out one command line and return its exit code; every way out of the program passes here."""
+    open_streams()
     any_letter()
     with stderr_without_reader():
         return _run(argv)

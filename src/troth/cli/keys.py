@@ -101,7 +101,7 @@ def _line(row: "KeyRow") -> str:
 
 _VERBS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], Verb]] = {
     "create": ("make a key; it is shown once", _declare_create, _create),
-    "list": ("list the keys, revoked ones too; never the keys themselves", _declare_list, _list),
+    "list": ("list the keys by id, including revoked ones; the secrets are not stored", _declare_list, _list),
     "revoke": ("revoke a key, within a second", _declare_revoke, _revoke),
 }
 
@@ -111,7 +111,7 @@ COMMAND = Command(
     examples=(
         Example("troth keys create shop", "a key for the owner `shop`: it may read, run and act"),
         Example("troth keys create ops --scopes admin --days 30", "a key that sees everything, for a month"),
-        Example("troth keys list", "all keys, without the keys themselves"),
+        Example("troth keys list", "the id, owner and scopes of every key"),
     ),
     add_arguments=add_arguments,
     run=run,

@@ -14,6 +14,7 @@ from troth.errors import RunError
 __all__ = [
     "any_letter",
     "kept_for_json",
+    "open_streams",
     "reader_left",
     "say",
     "say_bytes",
@@ -21,6 +22,21 @@ __all__ = [
     "stderr_without_reader",
     "warn",
 ]
+
+
+def open_streams() -> None:
+    """Read from nothing and write to nothing where a stream is closed (`troth check >&-`), for which Python has None.
+
+    The descriptor is taken, too: the next file that is opened would get its number, and what a program we start prints.
+    """
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        if getattr(sys, name) is not None:
+            continue
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        if nowhere != number:
+            os.dup2(nowhere, number)
+            os.close(nowhere)
+        setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115 - a descriptor
 
 
 def any_letter() -> None:

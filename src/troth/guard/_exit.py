@@ -37,4 +37,6 @@ class _FailingStream:
         if self._stream is not None and not self._stream.closed:
             self._stream.flush()
         if self._is_finalizing():
-            raise OSError("troth.guard: promises were lost")  # never shown: Python only counts that the flush failed
+            raise OSError(
+                "troth.guard: coroutines or tasks were lost"
+            )  # never shown: Python only counts that the flush failed

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 __all__: list[str] = []
 
 _MARKER = (
-    "troth(allow=...): allow this test to lose promises. `allow=True` allows any; a name, a pattern, or a list of "
-    "them allows coroutines of that name, such as allow='save' or allow='Store.*'."
+    "troth(allow=...): allow this test to lose coroutines and tasks. `allow=True` allows any; a name, a pattern, "
+    "or a list of them allows coroutines of that name, such as allow='save' or allow='Store.*'."
 )
 _DEPTH = 8  # in tests the way to the line matters more than a microsecond: mocks and decorators make coroutines too
 _MACHINERY = ("_pytest", "pluggy", "pytest_asyncio", "anyio")

@@ -50,7 +50,7 @@ class Server:
         pages: bool = True,
     ) -> None:
         if not isinstance(runtime, Runtime):
-            raise MisuseError(f"`Server` needs a `Runtime`, not {runtime!r} is none. Nothing was started.")
+            raise MisuseError(f"`Server` needs a `Runtime`, not {runtime!r}. Nothing was started.")
         opening = Keys(runtime.store) if keys is True else keys or None
         self.runtime = runtime
         self.context = ServerContext(

@@ -43,10 +43,10 @@ def test_a_file_that_may_be_opened_again(project):
     """Nothing but the permission has changed: the cache does not know better."""
     project.write({"bot.py": "x = 1\n", "closed.py": "async def f(): ...\ndef g():\n    f()\n"})
     (project.root / "closed.py").chmod(0)
-    line = "troth check --cache-dir ../cache --output-format json"
-    assert [codes(project.forbidden(line, TROTH_NO_CACHE="0").out) for _ in range(2)] == [["TR001"], ["TR001"]]
+    line = "troth check --output-format json"
+    assert [codes(project.forbidden(line).out) for _ in range(2)] == [["TR001"], ["TR001"]]
     (project.root / "closed.py").chmod(0o644)
-    assert codes(project.forbidden(line, TROTH_NO_CACHE="0").out) == ["TR101"]
+    assert codes(project.forbidden(line).out) == ["TR101"]
 
 
 def test_a_folder_that_may_not_be_opened(project):
@@ -81,6 +81,27 @@ def test_a_folder_in_what_is_reported(project, command, code, is_told):
     (project.root / "a/closed").chmod(0)
     done = project.forbidden(f"troth {command}")
     assert (done.code, "a/closed" in done.out) == (code, is_told)
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "words"),
+    [
+        ("check", 1, "closed:1:1  TR001 unreadable-file"),
+        ("check --since HEAD", 1, "app.py:5:5  TR101"),
+        ("fix --allow-dirty", 1, "Repaired 1 problem in 1 file"),
+        ("recolor app:f --to sync --plan", 0, "`f`"),
+        ("mutate --list", 0, "app.py:3"),
+    ],
+)
+def test_a_closed_folder_where_nothing_is_packaged(project, command, code, words):
+    """The folders at the top are asked for lists of requirements; one that is closed has none."""
+    (project.root / "pyproject.toml").unlink()
+    text = "async def f(): ...\nasync def g():\n    await f()\nasync def h():\n    await f()\n"
+    project.write({"app.py": text}).commit()
+    project.write({"app.py": text.removesuffix("await f()\n") + "f()\n", "closed/x.py": "x = 1\n"})
+    (project.root / "closed").chmod(0)
+    done = project.forbidden(f"troth {command}")
+    assert (done.code, words in done.out, "Internal error" in done.err) == (code, True, False), done
 
 
 def test_a_folder_alone_that_may_not_be_opened(project):

@@ -373,3 +373,20 @@ def test_agent_format(buggy):
     buggy.git("apply", "fix.patch")
     assert (buggy.root / "service.py").read_text() == buggy.clean
     assert buggy.troth("check", "service.py", "--output-format", "agent").out.endswith("\nNo findings in 1 file.\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "environ", "line"),
+    [
+        ("fix --diff", {"FORCE_COLOR": "1"}, "\x1b[32m+    await store.save()\x1b[0m"),
+        ("fix --diff", {}, "+    await store.save()\r"),
+        ("fix --diff --color always", {}, "\x1b[1m--- a/service.py\x1b[0m"),
+        ("fix --diff", {"FORCE_COLOR": "1", "NO_COLOR": "1"}, "-    store.save()\r"),
+        ("recolor store:Store.load --to sync --diff --color always", {}, "\x1b[36m@@ -1,3 +1,3 @@\x1b[0m"),
+    ],
+)
+def test_a_diff_in_color(buggy, command, environ, line):
+    """A terminal shows what goes in red and what comes in green; a pipe gets the bytes, carriage returns too."""
+    buggy.write({"service.py": buggy.service.replace("\n", "\r\n")})
+    done = buggy.shell(f"troth {command} | od -An -v -tx1", **environ)
+    assert line in bytes.fromhex(done.out).decode().split("\n")

@@ -61,8 +61,8 @@ def test_list_show_read_stop(troth, store):
     ("argv", "says"),
     [
         pytest.param(("show", "j-nobody"), "never was", id="a job"),
-        pytest.param(("show", "\udcff"), "half of a letter", id="bytes that are no text"),
-        pytest.param(("list", "--session", "\udcff"), "half of a letter", id="a session that is no text"),
+        pytest.param(("show", "\udcff"), "half of a character", id="bytes that are no text"),
+        pytest.param(("list", "--session", "\udcff"), "half of a character", id="a session that is no text"),
         pytest.param(("list", "--limit", "0"), "would list nothing", id="a limit"),
         pytest.param(("read", "j-over", "--limit", "0"), "would print nothing", id="a piece"),
         pytest.param(("list", "--store", "nowhere.db"), "There is no store", id="a store"),

@@ -76,7 +76,7 @@ def test_an_empty_list_does_not_hide_what_is_owed(troth, tmp_path):
     [
         pytest.param(("list", "--state", "lost"), "There is no state 'lost'", id="a state"),
         pytest.param(("show", "p-nobody"), "never was", id="a delivery"),
-        pytest.param(("ack", "\udcff"), "half of a letter", id="bytes that are no text"),
+        pytest.param(("ack", "\udcff"), "half of a character", id="bytes that are no text"),
         pytest.param(("list", "--limit", "0"), "would list nothing", id="a limit"),
     ],
 )

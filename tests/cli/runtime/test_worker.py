@@ -176,7 +176,7 @@ def test_what_still_has_to_wait_is_left_to_wait(folder, troth):
             until(lambda flow=flow: runtime.show(flow).state == "waiting", "it waits")
     assert troth("worker", "--once")[0] == 0
     out = troth("runs", "show", "long")[1]
-    assert "goes on at" in out
+    assert "continues at" in out
     assert "overdue" not in out
     assert "troth worker\n    go on with it when it is due" in out
     assert "troth runs approve ask" in troth("runs", "show", "ask")[1]

@@ -140,7 +140,7 @@ def test_names_of_files_that_are_no_text_are_words_of_commands(runtime, path, wo
 
 def test_a_session_with_half_a_letter_is_refused():
     """No store keeps it, so nothing is promised to it."""
-    with pytest.raises(MisuseError, match="half of a letter"), bind("\ud83d"):
+    with pytest.raises(MisuseError, match="half of a character"), bind("\ud83d"):
         pass
 
 

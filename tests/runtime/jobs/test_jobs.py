@@ -34,7 +34,7 @@ from .conftest import QUICK, Chat, until
         pytest.param(["sh", "-c", "exit 4"], {}, JobState.FAILED, 4, "exit code 4", id="a list of words"),
         pytest.param("kill -9 $$", {}, JobState.FAILED, -9, "by signal SIGKILL", id="a signal"),
         pytest.param("no-such-program", {}, JobState.FAILED, 127, "exit code 127", id="the shell finds nothing"),
-        pytest.param("sleep 60", {"timeout": 0.1}, JobState.FAILED, -15, "its time was up", id="a timeout"),
+        pytest.param("sleep 60", {"timeout": 0.1}, JobState.FAILED, -15, "its timeout was over", id="a timeout"),
     ],
 )
 def test_how_a_command_ends(runtime, command, options, state, code, says):
@@ -70,7 +70,7 @@ def test_how_a_command_ends(runtime, command, options, state, code, says):
         pytest.param("true", {"job_id": "../x"}, MisuseError, "names a folder", id="an id"),
         pytest.param("true", {"job_id": 5}, MisuseError, "names a folder", id="a number for an id"),
         pytest.param("true", {"cwd": sys.executable}, MisuseError, "is a file", id="a file for a folder"),
-        pytest.param("true", {"watch": "\ud800"}, MisuseError, "neither a text within a line", id="half a letter"),
+        pytest.param("true", {"watch": "\ud800"}, MisuseError, "neither a string nor a compiled pattern", id="half a letter"),
         pytest.param("true", {"detach": "perhaps"}, MisuseError, "`detach` is", id="detach"),
     ],
 )
@@ -184,7 +184,7 @@ def test_write_and_the_end_of_input(runtime):
     job = runtime.jobs.start("cat").promise.id
     runtime.jobs.write(job, "one\n")
     until(lambda: runtime.jobs.read(job).text == "one\n")
-    with pytest.raises(MisuseError, match="neither a text nor bytes"):
+    with pytest.raises(MisuseError, match="neither a string nor bytes"):
         runtime.jobs.write(job, 5)
     runtime.jobs.write(job, b"two\n", end=True)
     assert runtime.jobs.wait(job, 30).exit_code == 0

@@ -75,6 +75,13 @@ def test_the_pauses_grow_to_a_limit():
     assert decide(OSError(), attempt=7).due_at - NOW <= POLICY.probe, "a channel in trouble is tried again sooner"
 
 
+@pytest.mark.parametrize("attempt", [1024, 1025, 1026, 10**9])
+def test_a_channel_may_fail_for_as_long_as_it_likes(attempt):
+    """One that is down for an hour is tried more often than a number can be doubled."""
+    assert decide(OSError(), attempt).due_at - NOW <= POLICY.probe
+    assert 6.0 <= decide(Receipt.refused("no"), attempt).due_at - NOW <= 10.0
+
+
 @pytest.mark.parametrize(
     "numbers",
     [

@@ -149,7 +149,7 @@ def test_what_no_name_leads_to_is_left_alone(tmp_path, function):
     interrupted(tmp_path / "s.db", saga)
     news, _, run = carried_on(tmp_path / "s.db")
     assert news.what == "cannot go on"
-    assert "step 'a' of the saga calls a function that no name leads to" in news.why
+    assert "step 'a' of the saga calls a function that has no name to find it by" in news.why
     assert not run.state.is_over
     assert [call for call in calls if call != "charge"] == ["reserve"]
 

@@ -70,5 +70,5 @@ def test_a_common_beginning_does_not_mix_old_ones_with_the_newest(store):
 @pytest.mark.parametrize("cursor", ["eyJpZHMiOiBbImZvbyJdfQ", "eyJpZHMiOiAxfQ", "eyJmb28iOiBbXX0"])
 def test_a_cursor_that_was_made_up(store, cursor):
     """Refused, and nothing is looked for."""
-    with pytest.raises(MisuseError, match="is not a position in a search"):
+    with pytest.raises(MisuseError, match="is not a cursor"):
         store.lists.search("x", cursor=cursor)

@@ -41,7 +41,7 @@ def render(plan: MutationPlan, results: Mapping[str, Result], *, by: str, label:
     for verdict, why in _APART.items():
         lines += _short_list(why, [mutant for mutant in judged if results[mutant.key].verdict is verdict], results)
     elsewhere = [mutant for mutant in judged if results[mutant.key].verdict is MutantVerdict.ELSEWHERE]
-    lines += _short_list("spoken of elsewhere in the function, not on the line", elsewhere, results)
+    lines += _short_list("reported elsewhere in the function, not on the line", elsewhere, results)
     survivors = [mutant for mutant in judged if results[mutant.key].verdict is MutantVerdict.SURVIVED]
     if survivors:
         lines += [f"survivors ({len(survivors)})", ""]
@@ -121,7 +121,7 @@ def _survivor(number: int, plan: MutationPlan, mutant: Mutant, result: Result, b
     yield _title(number, mutant)
     yield from _change(plan, mutant)
     for message in result.said:
-        yield _fit(f"    said there, of another kind: {' '.join(message.split())}")
+        yield _fit(f"    reported there, of another kind: {' '.join(message.split())}")
     operator = plan.operators[mutant.operator]
     advice = (operator.needs if by == "checker" else operator.cures)[mutant.shape].format(subject=mutant.subject)
     yield from _wrapped("would catch it: ", advice)

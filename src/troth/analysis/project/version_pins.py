@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from troth.analysis.project.optional_file import handwritten
+from troth.analysis.project.optional_file import handwritten, is_file_there
 
 __all__ = ["newest_allowed", "normalized", "oldest_allowed"]
 
@@ -85,7 +85,7 @@ def _lists_in(folder: Path) -> list[Path]:
         *(folder / name for name in _FILES),
         *(path for pattern in _LISTS for path in sorted(folder.glob(pattern))),
     ]
-    return [path for path in lists if path.is_file()]
+    return [path for path in lists if is_file_there(path)]
 
 
 def _locked(root: Path) -> dict[str, int]:

@@ -69,7 +69,10 @@ def plan_recolor(project: Project, wish: Wish, to: Color, overlay: Mapping[str, 
     workspace, functions = _read(project, wish, overlay)
     if wish.needless:
         if to != "sync":
-            raise MisuseError("`--needless` goes with `--to sync`.\nNothing was changed.\nLeave one of them out.")
+            raise MisuseError(
+                f"`--needless` makes functions sync, so it cannot be combined with `--to {to}`.\n"
+                "Nothing was changed.\nLeave one of them out."
+            )
         needless = needless_functions(workspace.program, wish.means)
         return _told(plan_needless(workspace, _named(wish), needless, wish.cascade, wish.covers), workspace, wish)
     chosen = _chosen(functions, wish, to)

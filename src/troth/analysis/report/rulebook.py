@@ -175,7 +175,7 @@ How to repair: repair it, or make it readable; if it is not Python, add it to `e
 What it finds: a comment `# troth: allow <rule>`, in any of its forms, that silences nothing, because nothing of the
 kind is found there any more, or because there is no rule of that name.
 Why it matters: it would silence the next real one without anybody having looked at it.
-How to repair: take the comment, or the name in it, away.
+How to repair: remove the comment, or the name in it.
 How sure the fix is: it changes a comment and nothing else; `troth fix` applies it.
 """,
     ),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from troth.cli.analysis.options import VARIABLES, add_project_options, add_rule_options, request_of
 from troth.cli.analysis.stdin import source_on_stdin
 from troth.cli.command import Command, Example
+from troth.cli.diff import say_diff
 from troth.cli.exit import Exit
 from troth.cli.pipe import say, say_bytes
 from troth.cli.switches import stop_at_bugs
@@ -18,7 +19,6 @@ from troth.errors import MisuseError
 if TYPE_CHECKING:
     from troth.analysis.check import Prepared
     from troth.analysis.crash import Crash
-    from troth.analysis.edits.write import Change
     from troth.analysis.findings import Finding
     from troth.analysis.fix.settle import Settled
     from troth.analysis.report.content import CheckReport
@@ -187,12 +187,12 @@ def _undo(args: argparse.Namespace, cwd: Path) -> int:
             "Omit the paths to undo all of it; `--undo --diff` shows it."
         )
     if args.diff:
-        _say_diff(back)
+        say_diff(back)
         return Exit.CLEAN if args.exit_zero else Exit.FOUND
     paths = undo(root)
     if not args.quiet:
         files = plural(len(paths), "file")
-        say([*map(place, paths), f"Undid the last change, in {files}; run it again to redo the change"])
+        say([*map(place, paths), f"Undid the last change, in {files}; `troth fix --undo` again redoes it"])
     return Exit.CLEAN
 
 
@@ -223,16 +223,10 @@ def _refuse_dirty(root: Path, settled: "Settled", args: argparse.Namespace) -> N
 
 
 def _show(settled: "Settled", *, quiet: bool) -> int:
-    _say_diff(settled.changes)
+    say_diff(settled.changes)
     if not settled.changes and not quiet:
         sys.stderr.write("Nothing to repair: no finding has a fix that can be applied.\n")
     return Exit.FOUND if settled.changes else Exit.CLEAN
-
-
-def _say_diff(changes: "Sequence[Change]") -> None:
-    from troth.analysis.fix.diff import diff
-
-    say(line.removesuffix(b"\n") for change in changes for line in diff(change))
 
 
 def _tell(settled: "Settled", prepared: "Prepared", *, levels: Collection[str], quiet: bool) -> int:

@@ -281,7 +281,7 @@ def _refuse(args: argparse.Namespace) -> None:
 
 
 COMMAND = Command(
-    summary="plant sync/async mismatches in a copy, and measure what detects them",
+    summary="plant sync/async mismatches, and measure what detects them",
     description=(
         "Plants sync/async mismatches in a copy of a project, and measures how many of them a checker or the\n"
         "project's own tests detect. The project itself is never touched. Mutants that survive are listed with "

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from troth.cli.analysis.options import words
 from troth.cli.command import Command, Example
+from troth.cli.diff import say_diff
 from troth.cli.exit import Exit
 from troth.cli.pipe import say
 from troth.cli.switches import stop_at_bugs, switch
@@ -171,7 +172,6 @@ def _show(args: argparse.Namespace, lines: Iterable[str], document: Callable[[],
 
 def _carry_out(args: argparse.Namespace, plan: "Plan", prepared: "Prepared", decisions: "Decisions") -> int:
     from troth.analysis.crash import kinds
-    from troth.analysis.fix.diff import diff
     from troth.analysis.recolor.check_plan import awaiting_lost, not_in, rewritten, split_blocking
     from troth.analysis.recolor.report import as_json, text_lines
     from troth.analysis.recolor.verify import carried_out
@@ -219,7 +219,7 @@ def _carry_out(args: argparse.Namespace, plan: "Plan", prepared: "Prepared", dec
         _show(args, lines, lambda: as_json(plan))
         return Exit.CLEAN
     if args.diff:
-        say(line.removesuffix(b"\n") for change in changes for line in diff(change))
+        say_diff(changes)
         return Exit.CLEAN
     refuse_dirty(root, [change.path for change in changes], allow=args.allow_dirty)
     carried_out(root, changes, args.verify, prepared.request.cwd)

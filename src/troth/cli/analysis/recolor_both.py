@@ -5,6 +5,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from troth.cli.diff import say_diff
 from troth.cli.exit import Exit
 from troth.cli.pipe import say
 from troth.errors import MisuseError
@@ -20,7 +21,6 @@ __all__ = ["run_both"]
 
 def run_both(args: argparse.Namespace, prepared: "Prepared", targets: Sequence[str]) -> int:
     """Write the twins; with `--check`, `--plan` or `--diff` change nothing."""
-    from troth.analysis.fix.diff import diff
     from troth.analysis.recolor.check_plan import new_findings, rewritten
     from troth.analysis.recolor.verify import carried_out
     from troth.cli.analysis.recolor import refuse_dirty
@@ -35,7 +35,7 @@ def run_both(args: argparse.Namespace, prepared: "Prepared", targets: Sequence[s
     changes = rewritten(root, [edit for twin in twins for edit in twin.edits])
     named = ", ".join(f"{twin.name} of {twin.source}" for twin in twins)
     if args.check or args.diff:
-        say(line.removesuffix(b"\n") for change in changes for line in diff(change))
+        say_diff(changes)
         if args.check and changes:
             sys.stderr.write(f"Differs from its source: {named}. Run the command without `--check`.\n")
         return Exit.FOUND if args.check and changes else Exit.CLEAN

@@ -15,7 +15,7 @@ _WORKFLOW = """\
 # yaml-language-server: $schema=./.troth/workflow-v1.json
 troth: 1
 name: order
-description: Takes an order, and takes everything back when a part of it fails.
+description: Takes an order, and undoes everything if a part of it fails.
 inputs:
   order: {type: string, description: the number of the order}
   weight: {type: number, default: 3, description: in kilograms}

@@ -227,7 +227,8 @@ def _diff(runtime: "Runtime", args: argparse.Namespace) -> int:
         return _told_diff(differences, *head, "no difference", args)
     if args.since or args.until:
         raise MisuseError(
-            "`--from` and `--to` name two moments of one run, so they do not go with a second run.\nNothing was done."
+            "`--from` and `--to` name two moments of one run, so they cannot be combined with a second run.\n"
+            "Nothing was done."
         )
     second = runtime.show(find_run(runtime, args.other))
     return _told_diff(diff(report, second), report.id, second.id, "no difference except the times", args)

@@ -175,7 +175,7 @@ def _asks(hypervisor: "Hypervisor", args: argparse.Namespace) -> int:
             say(
                 [
                     f"{ask.id}  {ask.agent} wants {ask.what} {json.dumps(ask.arguments)}",
-                    f"  session {ask.session}, {yes} of {ask.people} said yes, digest {ask.digest}",
+                    f"  session {ask.session}, approved by {yes} of {ask.people}, digest {ask.digest}",
                     *([f"  because {ask.reason}"] if ask.reason else []),
                 ]
             )

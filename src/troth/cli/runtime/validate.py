@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
     """Check each file; every problem of every file is told."""
     needs_yaml()
     if args.no_import and args.app:
-        raise MisuseError("`--no-import` and `--app` do not go together: the runtime has to be imported.")
+        raise MisuseError("`--no-import` and `--app` cannot be combined: the runtime has to be imported.")
     from troth.runtime.workflows.document.problems import InvalidWorkflowError
     from troth.runtime.workflows.link.load import WorkflowNotFoundError
 

@@ -24,7 +24,7 @@ def both_colors(model: object) -> tuple[Callable[[Request], Reply], Callable[[Re
     if reply is None and areply is None:
         raise MisuseError(
             f"{model!r} of type `{type(model).__name__}` is not a model: it has neither `reply` nor `areply`.\n"
-            "The agent was not made.\nGive a `Model`, as `OpenAIModel(…)` or one of your own."
+            "The agent was not made.\nGive a `Model`, such as `OpenAIModel(…)` or one of your own."
         )
     if reply is not None and color_of(reply) is Color.ASYNC:
         raise MisuseError(

@@ -104,7 +104,7 @@ def _turn(binding: Binding, session: str | None, *, may_push: bool) -> Iterator[
 
 def _check(session: object, channel: object, capability: object) -> None:
     if session is not None and (not isinstance(session, str) or not session):
-        raise MisuseError(f"A session is named by a string, not {session!r} is none. Nothing was bound.")
+        raise MisuseError(f"The name of a session is a string, not {session!r}. Nothing was bound.")
     if session is not None and not session.isascii() and any("\ud800" <= letter <= "\udfff" for letter in session):
         raise MisuseError(
             f"The session {session[:100]!r} contains half of a character (a lone surrogate), which no store keeps.\n"

@@ -466,4 +466,4 @@ def _is_count(number: object, least: int) -> bool:
 
 def _check_id(conversation_id: object) -> None:
     if conversation_id is not None and not isinstance(conversation_id, str):
-        raise MisuseError(f"The id of a conversation is a string, not {conversation_id!r} is none. Nothing was opened.")
+        raise MisuseError(f"The id of a conversation is a string, not {conversation_id!r}. Nothing was opened.")

@@ -51,7 +51,7 @@ Shows = Literal["all", "begin", "end", "nothing"]
 
 def _check_name(kind: str, name: object) -> None:
     if not isinstance(name, str):
-        raise MisuseError(f"{kind} needs a string as its name, not {name!r} is none.")
+        raise MisuseError(f"{kind} needs a string as its name, not {name!r}.")
 
 
 def _is_number(value: object) -> bool:

@@ -455,7 +455,7 @@ class Jobs:
         files = self._files_here(job_id, "written")
         given: object = data
         if not isinstance(given, str | bytes):
-            raise MisuseError(f"{given!r} is neither a text nor bytes. Nothing was written to the job {job_id!r}.")
+            raise MisuseError(f"{given!r} is neither a string nor bytes. Nothing was written to the job {job_id!r}.")
         if data:
             files.write(data.encode() if isinstance(data, str) else data, timeout)
         if end:

@@ -11,6 +11,8 @@ from troth.runtime.store.promise_records import DeliveryState, Settlement
 
 __all__ = ["RetryPolicy", "judge", "problem_of"]
 
+_DOUBLINGS = 1000  # 2.0 ** 1024 is no number any more, and a channel that is down for an hour is tried more often
+
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
@@ -43,7 +45,11 @@ class RetryPolicy:
 
     def pause(self, attempt: int, chance: random.Random) -> float:
         """Seconds until the attempt after number `attempt`."""
-        return min(self.longest, self.first * 2.0 ** (attempt - 1)) * chance.uniform(0.75, 1.25)
+        return self.usual_pause(attempt) * chance.uniform(0.75, 1.25)
+
+    def usual_pause(self, attempt: int) -> float:
+        """The same without chance."""
+        return min(self.longest, self.first * 2.0 ** min(attempt - 1, _DOUBLINGS))
 
     def is_used_up(self, attempt: int, first_attempt_at: float, now: float) -> bool:
         """Whether there is no attempt left after number `attempt`."""

@@ -56,6 +56,7 @@ _TOGETHER = 0.02  # seconds within which the receipts of quick deliveries are wr
 _THREADS = 16  # calls of a sync `send` at a time
 _MOST_STUCK = 4  # calls that have not returned in time, after which no other is made
 _FRESH = 1.0  # seconds for which what was read of a promise is believed
+_DOUBLINGS = 64  # of the pause after a failure; it has long been the longest one by then
 _WINDOW = 1000  # deliveries that a channel may hold in memory
 
 
@@ -213,7 +214,7 @@ class Deliverer:
         if error is not None:
             self._paused_until = time.monotonic() + _LOOK
             if isinstance(error, StoreError):
-                log.warning("The channel %r could not be served just now: %s", self.channel.name, error)
+                log.warning("The channel %r could not be served: %s", self.channel.name, error)
             elif not self._is_closed:
                 log.error("Sending through %r failed; it is tried again.", self.channel.name, exc_info=error)
         self.bell.ring()
@@ -379,7 +380,9 @@ class Deliverer:
             return True
         self._failures += 1
         if self._failures > 1:
-            pause = min(self.policy.probe, 0.1 * 2.0**self._failures) * self.chance.uniform(0.75, 1.0)
+            pause = min(self.policy.probe, 0.1 * 2.0 ** min(self._failures, _DOUBLINGS)) * self.chance.uniform(
+                0.75, 1.0
+            )
             self._paused_until = time.monotonic() + pause
         return False
 
@@ -439,7 +442,12 @@ class Deliverer:
 
     async def _in_thread(self, delivery: Delivery) -> object:
         job = self._workers.submit(Job(f"send through {self.channel.name!r}", lambda: self.channel.send(delivery)))
-        if not await job.await_done(self.policy.send_timeout) and self._workers.abandon(job):
+        try:
+            is_done = await job.await_done(self.policy.send_timeout)
+        except asyncio.CancelledError:
+            job.disown()
+            raise
+        if not is_done and self._workers.abandon(job):
             raise self._late()
         if job.error is not None:
             raise job.error if isinstance(job.error, Exception) else MisuseError(f"`send` raised {job.error!r}")

@@ -108,7 +108,7 @@ class Workspace:
         """Write a text. The answer is the path it really has."""
         real = self._resolve(path)
         if not isinstance(text, str):
-            raise MisuseError(f"A workspace holds text, and {text!r} is none. Nothing was written.")
+            raise MisuseError(f"A workspace holds text, and {text!r} is not text. Nothing was written.")
 
         def then(tx: Transaction, now: float) -> GateRefusal | None:
             row = tx.sessions.file(self._session, real)

@@ -40,8 +40,8 @@ FAULTS = (sqlite3.Error, UnicodeDecodeError)
 def half_letter(cause: UnicodeEncodeError) -> MisuseError:
     """What is told to somebody who asks for, or wants to keep, a text with half of a letter in it."""
     return MisuseError(
-        f"{cause.object!r} has half of a letter in it (a lone surrogate, or bytes that are no UTF-8), which no store "
-        "keeps.\nNothing was done, and nothing in the store is called that."
+        f"{cause.object!r} contains half of a character (a lone surrogate, or bytes that are not UTF-8), which no "
+        "store can keep.\nNothing was done, and nothing in the store has this name."
     )
 
 

@@ -58,4 +58,4 @@ def until(step: StepReport) -> Html:
     if step.deadline is None:
         return Html("")
     verb = "ended" if step.is_too_late() else "ends"
-    return join(f"The time to answer {verb} ", moment(step.deadline), "; silence is a no.")
+    return join(f"The time to answer {verb} ", moment(step.deadline), "; no answer counts as a refusal.")

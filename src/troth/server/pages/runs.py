@@ -86,7 +86,7 @@ async def _asking(view: View) -> HtmlPage:
     ]
     body = join(
         tag("h1", "Waits for a person"),
-        tag("p", "questions of runs, and acts that need a yes · ", tag("a", "all runs", href=view.link("runs"))),
+        tag("p", "questions of runs, and acts that wait for approval · ", tag("a", "all runs", href=view.link("runs"))),
         rows(shown, "runs-rows") if shown else empty(tag("h2", "Nothing waits for a person")),
         tag("nav", links, class_="pager", aria_label="More of this list") if any(links) else None,
     )

@@ -178,7 +178,7 @@ def _work(view: View, work: list[WorkRow], asked: set[str]) -> Html:
                 tag("b", row.agent),
                 f" {row.kind} ",
                 tag("a", cut(row.what, 120), href=view.link(rooms.get(row.kind, "runs"), row.id)),
-                " waits for a yes" if row.id in asked else None,
+                " waits for approval" if row.id in asked else None,
             ),
             moment(row.begun_at),
         )

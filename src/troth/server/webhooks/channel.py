@@ -142,5 +142,4 @@ class WebhookChannel(Channel):
 
     def _not_before(self, delivery: Delivery, delay: float) -> float:
         """What the receiver asks for, and never less than the schedule: `Retry-After: 0` is no way to be flooded."""
-        policy = self._sending.policy
-        return max(delay, min(policy.longest, policy.first * 2.0 ** (delivery.attempt - 1)))
+        return max(delay, self._sending.policy.usual_pause(delivery.attempt))

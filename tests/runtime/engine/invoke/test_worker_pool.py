@@ -2,12 +2,14 @@
 
 import asyncio
 import contextvars
+import inspect
 import threading
 import time
 
 import pytest
 
 from troth.runtime.engine import EmbeddedEngine, RunFailedError, Step, Together
+from troth.runtime.engine.invoke.worker_pool import Job, WorkerPool
 
 WHO = contextvars.ContextVar("WHO", default="nobody")
 
@@ -188,3 +190,33 @@ def test_async_steps_that_misbehave(engine, call, outcome, says, way, caplog):
         engine.run(decision) if way == "run" else asyncio.run(engine.arun(decision))
     assert failed.value.error["outcome"] == outcome
     assert says in failed.value.error["message"]
+
+
+@pytest.mark.parametrize(
+    "is_late", [True, False], ids=["given up before it returned", "returned before it was given up"]
+)
+def test_a_coroutine_that_nobody_takes_is_closed(release, is_late):
+    """It has not begun, and nobody will await it; Python would call it lost."""
+
+    async def never():
+        raise AssertionError
+
+    coroutine = never()
+
+    def give_back():
+        release.wait(60)
+        return coroutine
+
+    pool = WorkerPool(limit=1)
+    job = pool.submit(Job("slow", give_back))
+    if is_late:
+        assert not job.wait(0.01)
+        assert pool.abandon(job)
+        release.set()
+        assert job.wait(60)
+    else:
+        release.set()
+        assert job.wait(60)
+        job.disown()
+    assert inspect.getcoroutinestate(coroutine) == inspect.CORO_CLOSED
+    pool.close()

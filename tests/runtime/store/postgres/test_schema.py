@@ -206,7 +206,7 @@ def test_no_rights_but_those_of_the_schema(postgres_server):
 
 def test_read_only(address):
     """What would write is refused, and nothing is made by looking."""
-    with pytest.raises(ReadOnlyStoreError, match="has to be made"):
+    with pytest.raises(ReadOnlyStoreError, match="has to be created"):
         open_store(address, read_only=True)
     with open_store(address) as store:
         store.commit(POINT, lambda tx: tx.append_event("s", "said", 1, 1.0))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from troth.analysis.project.globs import Globs, parse
+from troth.analysis.project.optional_file import is_file_there
 from troth.errors import MisuseError
 
 __all__ = ["Layout", "find_root", "lay_out"]
@@ -98,10 +99,13 @@ def _walk(root: Path) -> Iterator[str]:
     while stack:
         base, ignores = stack.pop()
         directory = root / base
-        if (own := directory / ".gitignore").is_file():
+        if is_file_there(own := directory / ".gitignore"):
             ignores = (*ignores, (base, parse(own.read_text(encoding="utf-8", errors="replace").splitlines())))
-        with os.scandir(directory) as scan:
-            entries = sorted(scan, key=lambda entry: entry.name)
+        try:
+            with os.scandir(directory) as scan:
+                entries = sorted(scan, key=lambda entry: entry.name)
+        except PermissionError:
+            continue  # the tests of the project, run by the same user, cannot read it either
         for entry in entries:
             path = base + entry.name
             if entry.is_dir(follow_symlinks=False):
@@ -114,7 +118,7 @@ def _walk(root: Path) -> Iterator[str]:
 def _is_skipped(entry: "os.DirEntry[str]", path: str, ignores: _Ignores) -> bool:
     if entry.name in _SKIPPED or entry.name.endswith(".egg-info"):
         return True
-    if (Path(entry.path) / "pyvenv.cfg").exists():
+    if is_file_there(Path(entry.path) / "pyvenv.cfg"):
         return True
     return _is_ignored(path, ignores, folder=True)
 
@@ -124,6 +128,8 @@ def _is_copied(entry: "os.DirEntry[str]", path: str, ignores: _Ignores) -> bool:
         return False
     if not (entry.is_symlink() or entry.is_file(follow_symlinks=False)):
         return False  # a socket or a pipe
+    if not entry.is_symlink() and not os.access(entry.path, os.R_OK):
+        return False
     return entry.name.endswith(_IMPORTABLE) or not _is_ignored(path, ignores, folder=False)
 
 

@@ -13,6 +13,7 @@ is woken once for all jobs that have ended meanwhile.
 import asyncio
 import contextlib
 import contextvars
+import inspect
 import logging
 import os
 import threading
@@ -45,6 +46,7 @@ class Job:
         "is_abandoned",
         "is_done",
         "is_refused",
+        "is_unwanted",
         "name",
         "started_at",
         "thread",
@@ -63,6 +65,7 @@ class Job:
         self.is_done = False
         self.is_abandoned = False
         self.is_refused = False
+        self.is_unwanted = False
 
     def run(self) -> None:
         """Make the call, in the context of whoever asked for it."""
@@ -73,9 +76,21 @@ class Job:
         except BaseException as error:  # noqa: BLE001  it belongs to whoever waits for the job
             self.error = error
         self.is_done = True
+        if self.is_unwanted:
+            self._close_value()
         wake = self._wake
         if wake is not None:
             wake()
+
+    def disown(self) -> None:
+        """Say that nobody takes what it returns. A coroutine that comes back is closed: it has not begun."""
+        self.is_unwanted = True  # first: whichever thread is second sees what the other one has set
+        if self.is_done:
+            self._close_value()
+
+    def _close_value(self) -> None:
+        if inspect.iscoroutine(self.value):
+            self.value.close()
 
     def refuse(self, error: BaseException) -> None:
         """End it before it has begun."""
@@ -290,6 +305,7 @@ class WorkerPool:
                 return True
             if job.is_done:
                 return False
+            job.disown()
             self._abandoned.add(job)
             self._threads -= 1
             count = len(self._abandoned)

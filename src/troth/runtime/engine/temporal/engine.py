@@ -435,13 +435,13 @@ class TemporalEngine(RecordedRuns):
         try:
             self._there(lambda connection: self._tell(connection, run_id, signal))
         except ServerUnreachableError as error:
-            log.warning("The run %r is told later: %s", run_id, error)
+            log.warning("The run %r will be notified later: %s", run_id, error)
 
     async def _areach(self, run_id: str, signal: str) -> None:
         try:
             await self._athere(lambda connection: self._tell(connection, run_id, signal))
         except ServerUnreachableError as error:
-            log.warning("The run %r is told later: %s", run_id, error)
+            log.warning("The run %r will be notified later: %s", run_id, error)
 
     async def _tell(self, connection: Connection, run_id: str, signal: str) -> None:
         if not await connection.tell(run_id, signal):
@@ -542,7 +542,7 @@ class TemporalEngine(RecordedRuns):
                     self._send_again(run_id, signal)
 
     def _send_again(self, run_id: str, signal: str) -> None:
-        self._soon(lambda connection: self._tell(connection, run_id, signal), f"Run {run_id!r} could not be told")
+        self._soon(lambda connection: self._tell(connection, run_id, signal), f"Run {run_id!r} could not be notified")
 
 
 def _input(run_id: str, decision: str, args: str) -> RunInput:

@@ -253,11 +253,10 @@ class TrothRun:
             letters += page["letters"]
             if letters > MAX_RECORD:
                 raise NotOnTemporalError(
-                    f"The record of the run {run_id!r} has more than {MAX_RECORD:,} characters of JSON, and to go "
-                    "on with "
-                    "it, they would all have to travel through Temporal, which ends a workflow of fifty megabytes. "
-                    "Keep large values in files or tables, and pass their names; this run can go on on an engine "
-                    "without Temporal: `Runtime(store)`."
+                    f"The record of the run {run_id!r} has more than {MAX_RECORD:,} characters of "
+                    "JSON. To continue, all of them would have to travel through Temporal, which ends a workflow of "
+                    "fifty megabytes. Keep large values in files or tables, and pass their names; an engine without "
+                    "Temporal can continue this run: `Runtime(store)`."
                 )
         self.loaded = workflow.info().get_current_history_size()
         journal.load(steps)

@@ -71,13 +71,12 @@ class OpenTransaction(Protocol):
 
 def delivery_of(row: Sequence[Any]) -> DeliveryRecord:
     """A delivery from the columns of `DELIVERY`."""
-    values = [*row]
-    values[6], values[8] = read(row[6], f"the data of delivery {row[0]!r}"), DeliveryState(row[8])
-    written = values.pop()
-    if written is None:
-        return DeliveryRecord(*values)
-    attempts = read(written, f"the attempts of delivery {row[0]!r}")
-    return replace(DeliveryRecord(*values), past_attempts=tuple(DeliveryAttempt(*attempt) for attempt in attempts))
+    id_, promise, session, kind, seq, text, data, count, state, *others, written = row
+    past = () if written is None else read(written, f"the attempts of delivery {id_!r}")
+    attempts = tuple(DeliveryAttempt(*attempt) for attempt in past)
+    data = read(data, f"the data of delivery {id_!r}")
+    values = (id_, promise, session, kind, seq, text, data, count, DeliveryState(state), *others, attempts)
+    return DeliveryRecord(*values)
 
 
 def with_attempt(written: str | None, attempt: DeliveryAttempt) -> str:
@@ -115,6 +114,11 @@ def due_places(execute: Callable[..., sqlite3.Cursor]) -> Iterator[tuple[str, st
             if home is None:
                 break
             yield channel, home
+
+
+def _due_first(numbered: tuple[int, DeliveryRecord]) -> tuple[float, float]:
+    _, record = numbered
+    return record.due_at or 0.0, record.created_at
 
 
 class DeliveryRows:
@@ -190,7 +194,7 @@ class DeliveryRows:
             ).fetchall()
         leased = []
         found = [(number, delivery_of(row)) for number, *row in rows]
-        found.sort(key=lambda pair: (pair[1].due_at, pair[1].created_at))
+        found.sort(key=_due_first)
         for number, record in found[:limit]:
             first = now if record.first_attempt_at is None else record.first_attempt_at
             self._execute(
@@ -278,7 +282,10 @@ class DeliveryRows:
             f"SELECT attempt, channel, attempts FROM deliveries WHERE state = 'leased' AND {_THIS} AND token = ?",  # noqa: S608
             (*place_of(delivery_id), token),
         ).fetchone()
-        return None if row is None else with_attempt(row[2], DeliveryAttempt(row[0], now, row[1], outcome, words))
+        if row is None:
+            return None
+        number, channel, attempts = row
+        return with_attempt(attempts, DeliveryAttempt(number, now, channel, outcome, words))
 
     def acknowledge(self, delivery_id: str, now: float, by: str) -> bool:
         """Say that a delivery reached its receiver, also one that was given up. False if it was already over."""

@@ -238,7 +238,7 @@ def _text(node: MapNode, key: str, problems: Problems) -> str | None:
         return None
     value = plain(entry.value)
     if not isinstance(value, str):
-        problems.add(entry.value.mark, f"`{key}` is a text")
+        problems.add(entry.value.mark, f"`{key}` must be a string")
         return None
     return value
 

@@ -96,7 +96,7 @@ def _reading() -> Iterator[None]:
     try:
         yield
     except (LookupError, TypeError, ValueError, AttributeError) as wrong:
-        raise DamagedStoreError("the saga of a run", f"it is no saga ({wrong!r})") from wrong
+        raise DamagedStoreError("the saga of a run", f"it is not a saga ({wrong!r})") from wrong
 
 
 def _dump_tried(tried: Tried) -> dict[str, object]:
@@ -124,9 +124,9 @@ def _find(step: str, tried: Mapping[str, Any], registry: Registry, folder: Path,
     if not tried["can_be_found"]:
         problems.add(
             _MARK,
-            f"step {step!r} of the saga calls a function that no name leads to",
-            "Only the program that began the saga has it. Give it the function of a module, and other programs can "
-            "go on with it, too.",
+            f"step {step!r} of the saga calls a function that has no name to find it by",
+            "Only the program that started the saga has it. Use a function of a module: other programs can then resume "
+            "the saga, too.",
         )
         return None
     try:

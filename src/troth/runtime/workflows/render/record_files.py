@@ -146,7 +146,7 @@ def session_file(row: Mapping[str, Any]) -> str:
         ),
         _table("Members", ("agent", "state", "ring", "score", "joined", "left"), map(_member, row["members"])),
         (_table(f"What {member['agent']} did", _DID, map(_activity, member["did"])) for member in row["members"]),
-        _table("Open work", ("id", "agent", "kind", "what", "begun"), map(_work, row["work"])),
+        _table("Open work", ("id", "agent", "kind", "what", "started"), map(_work, row["work"])),
         _table("Refused", ("entry", "when", "agent", "what", "why"), map(_refusal, row["refused"])),
         _table("Workspace", ("path", "owner", "written", "text"), map(_file, row["files"])),
         _table("Audit", ("entry", "when", "agent", "kind", "data"), map(_audit, row["audit"])),

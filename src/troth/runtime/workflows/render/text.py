@@ -45,7 +45,7 @@ def _draw(run: RunReport, width: int, paint: Paint, options: str) -> Iterator[st
     took = f"  {span(run.ended_at - run.created_at)}" if run.ended_at is not None else ""
     state = paint(f"{RUN_MARKS[run.state]} {run.state}", _STATE_COLORS.get(run.state, "bold"))
     yield f"{paint(run.workflow, 'bold')}  {run.id}  {state}{took}"
-    yield f"begun {at(run.created_at)}" + (f", forked from {run.forked_from}" if run.forked_from else "")
+    yield f"started {at(run.created_at)}" + (f", forked from {run.forked_from}" if run.forked_from else "")
     if run.tokens or run.cost:
         yield f"used    {used(run.tokens, run.cost)}"
     if run.inputs:

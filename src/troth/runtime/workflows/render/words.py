@@ -60,7 +60,7 @@ def due(run: RunReport) -> str:
     late = run.overdue()
     if late:
         return f"overdue: it can continue since {at(run.due_at)}, {span(late)} ago, but no process is running it"
-    return f"goes on at {at(run.due_at)}, {span(run.due_at - time.time())} from now, if a process is running then"
+    return f"continues at {at(run.due_at)}, {span(run.due_at - time.time())} from now, if a process is running then"
 
 
 def used(tokens: int, cost: float) -> str:
