@@ -329,7 +329,7 @@ def test_hooks_are_asked(path, effects):
         assert hypervisor.join(session, "a", score=0.99, consensus=["ops"]).ring is Ring.STANDARD
         assert effects == ["a", ("a", True)]
         assert hypervisor.verify(session, "a") is True
-        with pytest.raises(CannotJoinError, match="behave"):
+        with pytest.raises(CannotJoinError, match="rejected by the verifier"):
             hypervisor.join(session, "bad")
         with pytest.raises(CannotJoinError, match="history"):
             hypervisor.join(session, "b", history="forged")

@@ -72,7 +72,8 @@ class MaintenanceThread:
     @property
     def is_here(self) -> bool:
         """Whether the caller is a chore."""
-        return self._thread is threading.current_thread()
+        thread = self._thread
+        return thread is not None and thread.ident == threading.get_ident()
 
     def _start(self) -> None:
         if self._thread is None and not self._is_closed:

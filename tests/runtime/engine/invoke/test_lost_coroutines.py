@@ -394,3 +394,55 @@ def test_an_engine_opens_and_closes_without_searching_all_objects(tmp_path, monk
     ended.set()
     other.join()
     assert None not in searched
+
+
+@pytest.fixture
+def collector():
+    """The collector as it was before, whatever a test sets."""
+    thresholds = gc.get_threshold()
+    yield
+    gc.enable()
+    gc.set_threshold(*thresholds)
+    KEPT.clear()
+
+
+KEPT = []
+
+
+def keep_some():
+    KEPT.extend([number] for number in range(20))
+
+
+@pytest.mark.parametrize("is_enabled", [True, False], ids=["enabled", "disabled"])
+def test_few_objects_are_looked_at_after_a_step(engine, collector, is_enabled):
+    """However many the program keeps, and also where it has disabled the collector: a step's cost does not grow."""
+    if not is_enabled:
+        gc.disable()
+    looked_at = []
+
+    def keep_and_look():
+        keep_some()
+        looked_at.append(len(gc.get_objects(0)))
+
+    def keeping():
+        for _ in range(200):
+            yield Step("keep", keep_and_look)
+
+    engine.run(keeping)
+    assert len(KEPT) == 4000
+    looked_at.sort()
+    assert looked_at[150] < 400
+
+
+def test_old_objects_are_collected_all_the_same(engine, collector):
+    """The collector's oldest generation has its turn as often as it would have had."""
+    gc.collect()
+    gc.set_threshold(700, 2, 2)
+    before = gc.get_stats()[2]["collections"]
+
+    def keeping():
+        for _ in range(3000):
+            yield Step("keep", keep_some)
+
+    engine.run(keeping)
+    assert gc.get_stats()[2]["collections"] > before

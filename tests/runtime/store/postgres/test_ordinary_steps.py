@@ -8,6 +8,7 @@ import psycopg
 import pytest
 from tests.runtime.store.postgres.proxy import Proxy
 
+from troth.errors import MisuseError
 from troth.runtime.engine.commit_points import STEP_BEGIN
 from troth.runtime.store import LeaseLostError, StoreError, commit_point, open_store
 from troth.runtime.store.identity import new_owner
@@ -272,6 +273,64 @@ def test_the_answer_is_lost(postgres_server, how):
             assert store.commit(STEP_BEGIN, step(number=2)) is False
     finally:
         proxy.close()
+
+
+@pytest.mark.parametrize("how", ["before", "after"])
+def test_the_answer_of_a_step_alone_is_lost(postgres_server, how):
+    """The same where nobody else commits, and no failpoint is armed: such a step goes without a queue."""
+    proxy = Proxy(postgres_server)
+    schema = parse(postgres_server.address()).schema
+    through = f"postgresql://troth@127.0.0.1:{proxy.port}/postgres?sslmode=disable&gssencmode=disable&schema={schema}"
+    works = []
+
+    def cutting(tx):
+        if not works:
+            proxy.cut(how)
+        works.append(type(tx).__name__)
+        return step()(tx)
+
+    try:
+        with open_store(through) as store:
+            add_run(store)
+            link = store._writer._open()
+            assert store.commit(STEP_BEGIN, cutting) is False
+            assert works[0] == "_Recorder"
+            assert store._writer._open() is not link
+            assert names(store) == ONCE
+            assert store.commit(STEP_BEGIN, step(number=2)) is False
+    finally:
+        proxy.close()
+
+
+def test_a_step_alone_that_has_lost_its_lease(address):
+    """Refused by its own statement, and the next one of the lease's holder is kept."""
+    with open_store(address) as store:
+        add_run(store)
+        store.commit(STEP_BEGIN, step())
+        sent = count_statements(store)
+        with pytest.raises(LeaseLostError, match="owned by another process"):
+            store.commit(STEP_BEGIN, step(number=2, token="another"))
+        assert len(sent) == 1
+        assert names(store) == ONCE
+        assert store.commit(STEP_BEGIN, step(number=2)) is False
+
+
+def test_a_commit_inside_a_step_alone_is_refused(address):
+    """It would wait for itself."""
+    with open_store(address) as store:
+        add_run(store)
+        store.commit(STEP_BEGIN, step())
+        refused = []
+
+        def nested(tx):
+            try:
+                store.commit(STEP_BEGIN, step(number=2))
+            except MisuseError as error:
+                refused.append(str(error))
+            return step(number=2)(tx)
+
+        assert store.commit(STEP_BEGIN, nested) is False
+        assert "inside another one of the same thread" in refused[0]
 
 
 def test_a_statement_that_was_called_off_writes_nothing(address):

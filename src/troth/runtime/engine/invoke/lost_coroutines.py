@@ -63,6 +63,11 @@ _collection: _Collection | None = None
 """There is at most one: Python collects in one thread at a time, and a second one that asks is sent away."""
 
 _OLDEST = 2
+_MANY = 100
+"""Young objects. To look at several hundred after a step takes longer than the rest of the step."""
+_AT_MOST = 8
+"""Collections of the middle generation that we ask for before the collector is let come by itself. It then comes as
+often as without us, and only it can tell whether its oldest generation is due."""
 
 _LONGEST_WAIT = 1.0
 """Seconds to wait for a collection in another thread: what it frees may run code of its own that waits for us."""
@@ -115,9 +120,34 @@ def stop_watching() -> None:
             gc.callbacks.remove(_collector_works)
 
 
+_young = 0  # objects, when they were last looked at
+_asked_for = 0  # collections of the middle generation since the collector came by itself
+_is_asking = False
+
+
 def begin_step(step: CurrentStep) -> None:
     """Say that `step` is running."""
+    if _young > _MANY and not _running:
+        _let_age()
     _running[id(step)] = step
+
+
+def _let_age() -> None:
+    """Have young objects collected before there are many, so that there are few to look at after each step.
+
+    Where the collector is disabled, they would be all that there are.
+    """
+    global _young, _asked_for, _is_asking  # noqa: PLW0603
+    _young = 0
+    is_middle_due = gc.get_count()[1] > gc.get_threshold()[1] > 0
+    if is_middle_due and _asked_for >= _AT_MOST and gc.isenabled():
+        return
+    _is_asking = True
+    try:
+        gc.collect(1 if is_middle_due else 0)
+    finally:
+        _is_asking = False
+    _asked_for += is_middle_due
 
 
 def end_step(step: CurrentStep) -> tuple[str, ...]:
@@ -128,7 +158,8 @@ def end_step(step: CurrentStep) -> tuple[str, ...]:
     is something to find: it would never come to its older generations by itself if we always came first.
     """
     if len(_running) == 1:
-        _wait_for_collector()
+        if _collection is not None:
+            _wait_for_collector()
         # `_younger` first: it holds what it looks at, which therefore survives a collection that comes meanwhile.
         young = bool(_younger(step))
         survivors = _survivors.get(id(step))
@@ -158,10 +189,12 @@ def _is_collecting_elsewhere() -> bool:
 
 def _collector_works(phase: str, info: dict[str, int]) -> None:
     """Before Python collects, note what the step has made: its age is not to be told later, and it may be dying now."""
-    global _collection  # noqa: PLW0603
+    global _collection, _asked_for  # noqa: PLW0603
     if phase == "stop":
         _collection = None
         return
+    if not _is_asking:
+        _asked_for = 0
     _collection = _Collection(threading.get_ident(), None, ())
     if len(_running) != 1:
         return
@@ -181,8 +214,10 @@ def _younger(step: CurrentStep) -> _Made:
     A generation is a list in the order of birth. Where Python has collected while the step ran, the step is not in this
     one any more, and whatever is in it is younger.
     """
+    global _young  # noqa: PLW0603
     young: _Made = {}
     objects = gc.get_objects(0)
+    _young = len(objects)
     for index in range(len(objects) - 1, -1, -1):
         candidate = objects[index]
         if candidate is step:

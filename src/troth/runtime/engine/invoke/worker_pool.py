@@ -3,6 +3,11 @@
 A thread cannot be stopped. When a step's time is up its caller goes on, and the thread is abandoned: it is counted,
 named in the log, does not take a place among the working threads, and ends when its function returns. When too many
 are abandoned, new work is refused: the program is losing threads, and more of them would hide it.
+
+At most one thread is on its way to the queue at any time. It takes a job and wakes the next thread before it begins,
+so jobs that wait for something wait side by side, and short ones are done by the thread that is awake. To wake a thread
+for each would cost more than the job, and they could only stand in line for the interpreter. In the same manner a loop
+is woken once for all jobs that have ended meanwhile.
 """
 
 import asyncio
@@ -16,6 +21,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from troth.runtime.engine.errors import EngineClosedError, ThreadsExhaustedError
@@ -120,16 +126,10 @@ class Job:
         """The same for a task. Cancelling it leaves the job running."""
         loop = asyncio.get_running_loop()
         finished: asyncio.Future[None] = loop.create_future()
-
-        def resolve() -> None:
-            if not finished.done():
-                finished.set_result(None)
-
-        def wake() -> None:
-            with contextlib.suppress(RuntimeError):  # that loop is closed: nobody waits there any more
-                loop.call_soon_threadsafe(resolve)
-
-        self._wake = wake
+        ended = _ended.get(loop)
+        if ended is None:
+            ended = _ended[loop] = _Ended(loop)
+        self._wake = partial(ended.add, finished)
         if self.is_done:
             return True
         if timeout is None:
@@ -138,6 +138,38 @@ class Job:
         while (remaining := self.left(timeout)) > 0 and not finished.done():
             await asyncio.wait([finished], timeout=remaining)
         return self.is_done
+
+
+class _Ended:
+    """What has ended and is awaited on one loop."""
+
+    __slots__ = ("_futures", "_is_told", "_loop")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = weakref.ref(loop)
+        self._futures: deque[asyncio.Future[None]] = deque()
+        self._is_told = False
+
+    def add(self, future: "asyncio.Future[None]") -> None:
+        """One more; the loop is told if it does not know yet that there is something. From any thread."""
+        self._futures.append(future)
+        if not self._is_told:
+            self._is_told = True
+            loop = self._loop()
+            if loop is not None:
+                with contextlib.suppress(RuntimeError):  # it is closed: nobody waits there any more
+                    loop.call_soon_threadsafe(self._resolve)
+
+    def _resolve(self) -> None:
+        self._is_told = False  # first: whoever comes after the last one is taken tells the loop again
+        futures = self._futures
+        while futures:
+            future = futures.popleft()
+            if not future.done():
+                future.set_result(None)
+
+
+_ended: "weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Ended]" = weakref.WeakKeyDictionary()
 
 
 class WorkerPool:
@@ -167,6 +199,7 @@ class WorkerPool:
         self._queue: deque[Job] = deque()
         self._threads = 0
         self._idle = 0
+        self._is_waking = False  # a thread is on its way to the queue
         self._born = 0
         self._abandoned: set[Job] = set()
         self._is_closed = False
@@ -190,11 +223,24 @@ class WorkerPool:
             if len(self._abandoned) >= self._abandoned_limit:
                 raise self._exhausted(job)
             self._queue.append(job)
-            if self._idle >= len(self._queue):
-                self._condition.notify()
-            elif self._threads < self._limit:
-                self._spawn()
+            try:
+                self._wake_one()
+            except RuntimeError:  # the system has no thread left
+                if self._threads == 0:
+                    self._queue.remove(job)
+                    raise
         return job
+
+    def _wake_one(self) -> None:
+        """Have a thread come for what is queued, unless one is on its way."""
+        if self._is_waking:
+            return
+        if self._idle:
+            self._is_waking = True
+            self._condition.notify()
+        elif self._threads < self._limit:
+            self._spawn()
+            self._is_waking = True
 
     def _exhausted(self, job: Job) -> ThreadsExhaustedError:
         return ThreadsExhaustedError(
@@ -205,27 +251,38 @@ class WorkerPool:
         )
 
     def _spawn(self) -> None:
-        self._threads += 1
         self._born += 1
         threading.Thread(target=self._work, name=f"{self._name}-{self._born}", daemon=True).start()
+        self._threads += 1
 
-    def _next(self) -> Job | None:
+    def _next(self, *, is_new: bool) -> Job | None:
+        """The next job, waiting for it; nothing if there is none for a while, or will be none."""
         with self._condition:
-            deadline = time.monotonic() + _IDLE
-            while not self._queue:
-                remaining = deadline - time.monotonic()
-                if self._is_closed or remaining <= 0:
-                    self._threads -= 1
-                    return None
-                self._idle += 1
-                try:
-                    self._condition.wait(remaining)
-                finally:
-                    self._idle -= 1
-            return self._queue.popleft()
+            if is_new:
+                self._is_waking = False
+            if not self._queue:
+                deadline = time.monotonic() + _IDLE
+                while not self._queue:
+                    remaining = deadline - time.monotonic()
+                    if self._is_closed or remaining <= 0:
+                        self._threads -= 1
+                        return None
+                    self._idle += 1
+                    try:
+                        self._condition.wait(remaining)
+                    finally:
+                        self._idle -= 1
+                        self._is_waking = False
+            job = self._queue.popleft()
+            if self._queue:
+                with contextlib.suppress(RuntimeError):  # the system has no thread left: those that are there go on
+                    self._wake_one()
+            return job
 
     def _work(self) -> None:
-        while (job := self._next()) is not None:
+        is_new = True
+        while (job := self._next(is_new=is_new)) is not None:
+            is_new = False
             job.run()
             if job.is_abandoned and self._came_back(job):
                 return
@@ -255,8 +312,9 @@ class WorkerPool:
             while self._queue and count >= self._abandoned_limit:  # nobody takes up what has been waiting, either
                 waiting = self._queue.popleft()
                 waiting.refuse(self._exhausted(waiting))
-            if self._queue and self._threads < self._limit:
-                self._spawn()
+            if self._queue:
+                with contextlib.suppress(RuntimeError):  # the system has no thread left: those that are there go on
+                    self._wake_one()
         log.warning(
             "%s did not return in time; its thread %s is abandoned (%d of at most %d).",
             job.name,

@@ -82,6 +82,9 @@ class CommitConnection:
             begin = qualified(begin, address.schema).replace("; ", f"; {chosen}", 1)
         self._begin = begin.format(writer=self.id).encode()
         self._usual_patience = limits.get("lock_timeout") if address.is_pooled else None
+        # What is the same in every step of this connection stands in the statement itself, which is prepared once.
+        limit = statements.LIMIT_LOCKS.format(patience=self._usual_patience) if self._usual_patience else "1"
+        self._ordinary_step = statements.ORDINARY_STEP.format(writer=self.id, limit=limit)
         # One cursor for all: each answer is read before the next question, and a new one costs as much as a short one.
         self._cursor = self.connection.cursor()
         is_quick = not address.is_pooled and can_be_prepared(self.connection)
@@ -117,13 +120,18 @@ class CommitConnection:
 
         `number` is chosen by the caller, who can ask by it what became of the statement: `call_off`.
         """
-        if len(steps) == 1 and "w" in steps[0].row:
-            values = (number, self.id, self._usual_patience, *in_order(steps[0]))
-            answer = self._commit_at_once(statements.ORDINARY_STEP, values)
-        else:
-            patience = SHORT_PATIENCE if len(steps) > 1 else self._usual_patience
-            answer = self._commit_at_once(statements.ORDINARY_STEPS, (number, self.id, patience, encode(steps)))
+        if len(steps) == 1 and steps[0].settled is not None:
+            is_requested = self.commit_step(number, steps[0])
+            return {} if is_requested is None else {0: is_requested}
+        patience = SHORT_PATIENCE if len(steps) > 1 else self._usual_patience
+        answer = self._commit_at_once(statements.ORDINARY_STEPS, (number, self.id, patience, encode(steps)))
         return {int(index): requested == "1" for index, requested in answer if index is not None}
+
+    def commit_step(self, number: str, step: OrdinaryStep) -> bool | None:
+        """`commit_steps` for one that has an answer before it; nothing if its lease is not held."""
+        answer = self._commit_at_once(self._ordinary_step, [number, *in_order(step)])
+        (requested,) = answer[0]
+        return None if requested is None else requested == "1"
 
     def commit_append(self, number: str, append: OrdinaryAppend) -> bool:
         """Carry out and commit an ordinary append; answers whether it was written. For `number`, see `commit_steps`."""

@@ -78,7 +78,7 @@ class News:
     def tell(self, topics: Iterable[str]) -> None:
         """Tell others, in a moment, of what was committed and has not been told by the commit itself."""
         followed = {topic for topic in topics if topic.startswith(_FOLLOWED)}
-        if followed:
+        if followed and not followed <= self._pending:  # what is pending is told after this moment
             with self._lock:
                 is_first = not self._pending
                 self._pending |= followed

@@ -196,9 +196,10 @@ ORDINARY_STEPS = (
 lease is still ours. A statement is a transaction by itself, so this is one round trip. No row is answered where the row
 of this connection is gone, and then nothing is written either: that is how a statement is called off whose answer was
 lost on the way (`CALL_OFF`). Runs and leases are looked up one by one; to join them would read whole tables."""
+LIMIT_LOCKS = "set_config('lock_timeout', '{patience}', true)"
 ORDINARY_STEP = (
-    "WITH noted AS (UPDATE writers SET transaction = %s, at = extract(epoch FROM clock_timestamp()) WHERE id = %s "
-    "RETURNING set_config('lock_timeout', coalesce(%s::text, current_setting('lock_timeout')), true)), "
+    "WITH noted AS (UPDATE writers SET transaction = %s, at = extract(epoch FROM clock_timestamp()) "
+    "WHERE id = '{writer}' RETURNING {limit}), "
     "held AS MATERIALIZED (SELECT run.id, run.cancel_requested FROM noted "
     "CROSS JOIN LATERAL (SELECT l.resource FROM leases l WHERE l.resource = %s AND l.token = %s "
     "FOR NO KEY UPDATE) lease "
@@ -210,9 +211,10 @@ ORDINARY_STEP = (
     f"SELECT last.id, last.seq + 1, 0, {_PLACE}, %s::text, NULL, NULL, NULL, NULL, NULL FROM last UNION ALL "
     "SELECT last.id, last.seq + 2, 0, 'begun', %s::float8, %s::text, %s::bigint, %s::text, NULL, 'step', %s::text, "
     "%s::text, %s::text, %s::text FROM last RETURNING 1) "
-    "SELECT CASE WHEN held.id IS NOT NULL THEN '0' END, held.cancel_requested::text FROM noted LEFT JOIN held ON true"
+    "SELECT held.cancel_requested::text FROM noted LEFT JOIN held ON true"
 )
-"""`ORDINARY_STEPS` for one step with an answer before it: there is no list to be written and read, which is a third."""
+"""`ORDINARY_STEPS` for one step with an answer before it, over the connection `writer`: there is no list to be written
+and read, which is a third."""
 
 APPEND_HELD = (
     "WITH mine AS MATERIALIZED (SELECT set_config('lock_timeout', coalesce(%s::text, current_setting('lock_timeout')), "

@@ -17,12 +17,21 @@ __all__ = ["OrdinaryStep", "encode", "in_order", "ordinary_step"]
 
 
 class OrdinaryStep(NamedTuple):
-    """A commit of one statement: who must hold which lease, and the row that it is written from."""
+    """A commit of one statement: who must hold which lease, and what is written."""
 
     run_id: str
     resource: str
     token: str
-    row: dict[str, Any]
+    settled: tuple[str, float, str, int, str, str | None] | None
+    """State, moment, branch, number, name and answer of the step that ended, if one did."""
+    begun: tuple[float, str, int, str, str | None, str, str | None, str | None]
+    """Moment, branch, number, name, key, arguments, color and code of the step that begins."""
+
+
+_make = tuple.__new__  # of a NamedTuple, without the ceremony of its constructor
+_SETTLED = ("w", "a", "b", "s", "n", "d")
+_BEGUN = ("aa", "bb", "ss", "nn", "k", "g", "c", "v")
+"""How the statement for many steps calls them."""
 
 
 class _NotOrdinaryError(Exception):
@@ -47,10 +56,11 @@ _UNKNOWN = _Unknown()
 class _Recorder:
     """Takes the calls of an ordinary commit, in their order."""
 
-    __slots__ = ("settled", "step")
+    __slots__ = ("run_id", "settled", "step")
 
     def __init__(self) -> None:
-        self.settled: dict[str, Any] | None = None
+        self.run_id: str | None = None
+        self.settled: tuple[str, float, str, int, str, str | None] | None = None
         self.step: OrdinaryStep | None = None
 
     def settle_step(
@@ -72,20 +82,19 @@ class _Recorder:
         is_ordinary = is_shown and kind == "step" and attempt == 1 and (data is None or len(data) <= LARGE)
         if not is_ordinary or self.settled is not None or self.step is not None:
             raise _NotOrdinaryError
-        run_id, branch, number = place
-        self.settled = {"r": run_id, "w": state._value_, "a": now, "b": branch, "s": number, "n": name, "d": data}
+        self.run_id, branch, number = place
+        self.settled = state._value_, now, branch, number, name, data
 
     def begin_held_step(self, place: Place, resource: str, token: str, begun: BegunStep) -> _Unknown:
         """As the transaction's."""
         name, key, args, color, code, now, is_shown = begun
         run_id, branch, number = place
-        row = self.settled or {"r": run_id}
-        if not is_shown or self.step is not None or row["r"] != run_id or len(args) > LARGE:
+        settled = self.settled
+        if not is_shown or self.step is not None or len(args) > LARGE or (settled and self.run_id != run_id):
             raise _NotOrdinaryError
-        row.update(o=resource, t=token, aa=now, bb=branch, ss=number, nn=name, g=args, c=color, v=code)
-        if key != f"{run_id}:{branch}{number}:{name}":  # what can be told is not kept
-            row["k"] = key
-        self.step = OrdinaryStep(run_id, resource, token, row)
+        own_key = None if key == f"{run_id}:{branch}{number}:{name}" else key  # what can be told is not kept
+        intent = (now, branch, number, name, own_key, args, color, code)
+        self.step = _make(OrdinaryStep, (run_id, resource, token, settled, intent))
         return _UNKNOWN
 
     def __getattr__(self, name: str) -> Any:
@@ -104,14 +113,20 @@ def ordinary_step(work: Callable[[Any], object]) -> OrdinaryStep | None:
 
 def in_order(step: OrdinaryStep) -> list[str | None]:
     """The values of one step that has an answer before it, as the statement for one takes them."""
-    row = step.row
-    return [
-        *(step.resource, step.token, step.run_id),
-        *(row["w"], repr(row["a"]), row["b"], repr(row["s"]), row["n"], row["d"]),
-        *(repr(row["aa"]), row["bb"], repr(row["ss"]), row["nn"], row.get("k"), row["g"], row["c"], row["v"]),
-    ]
+    run_id, resource, token, settled, (began_at, *intent) = step
+    assert settled is not None
+    state, at, branch, number, name, data = settled
+    intent[1] = repr(intent[1])
+    return [resource, token, run_id, state, repr(at), branch, repr(number), name, data, repr(began_at), *intent]  # type: ignore[list-item]
 
 
 def encode(steps: Sequence[OrdinaryStep]) -> str:
     """The rows as the statement takes them, numbered from 0."""
-    return json.dumps([{"i": number, **step.row} for number, step in enumerate(steps)])
+    rows = []
+    for index, (run_id, resource, token, settled, begun) in enumerate(steps):
+        row: dict[str, object] = {"i": index, "r": run_id, "o": resource, "t": token}
+        if settled is not None:
+            row.update(zip(_SETTLED, settled, strict=True))
+        row.update(zip(_BEGUN, begun, strict=True))
+        rows.append(row)
+    return json.dumps(rows)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["PreparedStatements", "can_be_prepared", "text_array"]
 
 _PATIENCE = 5.0  # seconds for a cancelled statement to end, as psycopg has it
-_TUPLES, _DONE = pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK
+_FINE = (int(pq.ExecStatus.TUPLES_OK), int(pq.ExecStatus.COMMAND_OK))
 Texts = Sequence[str | None]
 
 
@@ -45,7 +45,7 @@ class PreparedStatements:
         """Carry out a statement whose `%s` are texts; the answer has its rows, each value as text."""
         pgconn = self._connection.pgconn
         sent = [None if value is None else value.encode() for value in values]
-        if b"\0" in b"".join([value for value in sent if value is not None]):  # libpq would take the text to end there
+        if b"\0" in b"".join(filter(None, sent)):  # libpq would take the text to end there
             raise psycopg.DataError("PostgreSQL text fields cannot contain NUL (0x00) bytes")
         try:
             name = self._names.get(statement)
@@ -62,8 +62,12 @@ class PreparedStatements:
         except (KeyboardInterrupt, SystemExit):
             self._cancel()
             raise
-        rows, value, columns = [], result.get_value, range(result.nfields)
-        for row in range(result.ntuples):
+        value, count = result.get_value, result.ntuples
+        if count == 1 and result.nfields == 1:  # what an ordinary commit answers
+            field = value(0, 0)
+            return [[None if field is None else field.decode()]]
+        rows, columns = [], range(result.nfields)
+        for row in range(count):
             fields = [value(row, column) for column in columns]
             rows.append([None if field is None else field.decode() for field in fields])
         return rows
@@ -74,6 +78,7 @@ class PreparedStatements:
         while pgconn.flush():
             self._write()
         answer: PGresult | None = None
+        is_fine = True
         while True:
             while pgconn.is_busy():
                 poll(None if until is None else max(0.0, until - time.monotonic()) * 1000)
@@ -88,11 +93,11 @@ class PreparedStatements:
             result = pgconn.get_result()
             if result is None:
                 break
-            if answer is None or answer.status in (_TUPLES, _DONE):
-                answer = result
+            if is_fine:
+                answer, is_fine = result, result.status in _FINE
         if answer is None:
             raise psycopg.OperationalError("the server has sent no answer")
-        if answer.status not in (_TUPLES, _DONE):
+        if not is_fine:
             raise error_from_result(answer)
         return answer
 

@@ -44,7 +44,7 @@ from troth.runtime.store.postgres.faults import UnknownOutcomeError
 from troth.runtime.store.postgres.link import CommitConnection
 from troth.runtime.store.postgres.transaction import PostgresTransaction, lost
 from troth.runtime.store.rows.conversations import CONVERSATIONS
-from troth.runtime.store.sqlite.transaction import stream_topic
+from troth.runtime.store.sqlite.transaction import history_topic, stream_topic
 from troth.runtime.store.sqlite.writer import Unit
 
 __all__ = ["PATIENCE", "PostgresWriter"]
@@ -102,17 +102,48 @@ class PostgresWriter:
 
     def commit(self, point: CommitPoint, work: Callable[[PostgresTransaction], T]) -> T:
         """Commit `work`, with whatever else is queued; returns when it is kept."""
-        unit: Unit[T] = Unit(point, work)  # type: ignore[arg-type]  # a unit does not care whose transaction it is
-        if self.is_committing_here():
+        if self._holder == threading.get_ident():
             raise MisuseError(
-                f"A commit ({unit.point.name!r}) was started inside another one of the same thread.\n"
+                f"A commit ({point.name!r}) was started inside another one of the same thread.\n"
                 "It was not made: it would wait for itself. Write through the transaction that is already open."
             )
+        if point.is_step and not self._queue and not failpoints.armed and self._lock.acquire(blocking=False):
+            try:
+                answer = self._commit_step_alone(point, work)
+            finally:
+                self._holder = None
+                self._lock.release()
+            if answer is not None:
+                return answer[0]
+        unit: Unit[T] = Unit(point, work)  # type: ignore[arg-type]  # a unit does not care whose transaction it is
         self._queue.append(unit)
         with self._lock:  # whoever holds it may commit our unit meanwhile
             while not unit.is_settled:
                 self._commit_some()
         return unit.outcome()
+
+    def _commit_step_alone(self, point: CommitPoint, work: Callable[[PostgresTransaction], T]) -> tuple[T] | None:
+        """Commit `work` and nothing else, if it is an ordinary step. Nothing was kept where there is no answer.
+
+        Nearly all commits of a program that carries out one run come here, so it does without a queue and a unit.
+        """
+        self._holder = threading.get_ident()
+        link = self._link
+        step = None if link is None else ordinary_step(work)
+        if link is None or step is None or step.settled is None:
+            return None
+        number = f"statement {next(self._statements)}"
+        try:
+            is_requested = link.commit_step(number, step)
+        except BaseException as error:  # noqa: BLE001  it is raised again where it is not the database's
+            unit: Unit[T] = Unit(point, work)  # type: ignore[arg-type]
+            if not self._recover_steps([(unit, step)], link, number, error):
+                return None
+            return (unit.outcome(),)
+        if is_requested is None:
+            raise lost(step.resource)
+        self._committed({history_topic(step.run_id)})
+        return (is_requested,)  # type: ignore[return-value]  # what `begin_held_step` answers, and so the work
 
     def enqueue(self, units: Sequence[Unit[Any]]) -> None:
         """Have `units` committed by whoever commits next, before their own; `commit_queued` makes sure of it."""
@@ -203,23 +234,30 @@ class PostgresWriter:
         link, number = self._open(), f"statement {next(self._statements)}"
         try:
             answers = link.commit_steps(number, [step for _, step in steps])
-        except psycopg.Error as error:
-            if not faults.is_disconnected(error, link.connection):
-                return False  # it met other workers, say
-            self._link = None
-            link.connection.close()  # and no more: the row that tells what became of the statement is asked for now
-            is_kept = self._was_decided(lambda asking: asking.call_off(link.id, number), number, error)
-            if is_kept:
-                self._settle_steps(steps, None)
-            return is_kept
-        except BaseException:  # Ctrl-C: psycopg has tried to cancel the statement, and has waited for its end
+        except BaseException as error:  # noqa: BLE001  it is raised again where it is not the database's
+            return self._recover_steps(steps, link, number, error)
+        self._settle_steps(steps, answers)
+        return True
+
+    def _recover_steps(
+        self, steps: list[tuple[Unit[Any], OrdinaryStep]], link: CommitConnection, number: str, error: BaseException
+    ) -> bool:
+        """Whether the statement `number` has committed `steps` though it raised `error`; raises what is not its own."""
+        if not isinstance(error, psycopg.Error):
+            # Ctrl-C: psycopg has tried to cancel the statement, and has waited for its end
             is_kept = not link.connection.closed and link.call_off(link.id, number)
             self._drop(link)
             if is_kept:
                 self._settle_steps(steps, None)
-            raise
-        self._settle_steps(steps, answers)
-        return True
+            raise error
+        if not faults.is_disconnected(error, link.connection):
+            return False  # it met other workers, say
+        self._link = None
+        link.connection.close()  # and no more: the row that tells what became of the statement is asked for now
+        is_kept = self._was_decided(lambda asking: asking.call_off(link.id, number), number, error)
+        if is_kept:
+            self._settle_steps(steps, None)
+        return is_kept
 
     def _commit_append(self, unit: Unit[Any]) -> bool:
         """Whether `unit` is settled by one statement. If not, nothing of it was kept."""
@@ -278,7 +316,7 @@ class PostgresWriter:
         if failpoints.armed:
             for unit, _ in steps:
                 failpoints.reach(unit.point.after)
-        self._committed({f"history:{step.run_id}" for _, step in steps})
+        self._committed({history_topic(step.run_id) for _, step in steps})
 
     def _persist(self, units: list[Unit[Any]]) -> None:
         """Try until `units` are kept, or cannot be. Raises if this thread is interrupted, or if they share no more."""
