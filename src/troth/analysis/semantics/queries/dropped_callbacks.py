@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from troth.analysis.facts.model import At, FileFacts, FunctionFacts, Node
     from troth.analysis.semantics.program import Program
-    from troth.analysis.semantics.symbols import Function
+    from troth.analysis.semantics.symbols import Function, Module
 
 __all__ = [
     "DroppedCallback",
@@ -94,9 +94,10 @@ def _takers(file: FileFacts) -> frozenset[str]:
         if value is not None and value[KIND] == "name"
     }
     for index, facts in enumerate(file.functions):
-        if not facts.params:
+        # The first parameter of a method is what it is called on: `cls(…)` makes an object of it.
+        params = {param[PARAM_NAME] for param in (facts.params[1:] if facts.owner >= 0 else facts.params)}
+        if not params:
             continue
-        params = {param[PARAM_NAME] for param in facts.params}
         takes = not params.isdisjoint(facts.calls) or any((index, name) in storing for name in params)
         takes = takes or _fills_in(facts, params)
         if takes or any(callee.rpartition(".")[2] in _PUTTING and "." in callee for callee in facts.calls):
@@ -297,6 +298,10 @@ def _reaches_in(program: Program, path: str, cls: Class, attribute: str) -> bool
     if path == cls.module.path:
         return False
     module = program.module(path)
+    return module.recalled((f"taken from outside: {attribute}", 0), lambda: _is_taken(module, attribute))
+
+
+def _is_taken(module: Module, attribute: str) -> bool:
     return any(
         node[ATTR_NAME] == attribute and node[ATTR_BASE] != ("name", "self")
         for index in range(len(module.facts.functions))
