@@ -54,7 +54,7 @@ def open_store(
     check_path("store", store)
     if _CONNECTION_STRING.match(str(store)):
         raise MisuseError(
-            "That is a connection string, not an address. It is not repeated here, because it may hold a password. "
+            "That is a connection string, not an address. It is not repeated here, because it may contain a password. "
             "Nothing was opened.\nName a database as `postgresql://user@host/database`, or a file by its path."
         )
     if "://" in str(store):
