@@ -49,7 +49,9 @@ def _takes(definition: Function, question: Question) -> bool:
     kinds = {param[PARAM_KIND] for param in params}
     by_place = [param for param in params if param[PARAM_KIND] in {"", "/"}]
     by_name = {param[PARAM_NAME] for param in params if param[PARAM_KIND] in {"", "="}}
-    if (len(arguments) > len(by_place) and "*" not in kinds) or ("**" not in kinds and not by_name.issuperset(keywords)):
+    if (len(arguments) > len(by_place) and "*" not in kinds) or (
+        "**" not in kinds and not by_name.issuperset(keywords)
+    ):
         return False
     left = [*by_place[len(arguments) :], *(param for param in params if param[PARAM_KIND] == "=")]
     return all(param[PARAM_DEFAULT] is not None or param[PARAM_NAME] in keywords for param in left)
