@@ -85,6 +85,7 @@ class CommitConnection:
         # What is the same in every step of this connection stands in the statement itself, which is prepared once.
         limit = statements.LIMIT_LOCKS.format(patience=self._usual_patience) if self._usual_patience else "1"
         self._ordinary_step = statements.ORDINARY_STEP.format(writer=self.id, limit=limit)
+        self._append_one = statements.APPEND_ONE_HELD.format(writer=self.id, limit=limit)
         # One cursor for all: each answer is read before the next question, and a new one costs as much as a short one.
         self._cursor = self.connection.cursor()
         is_quick = not address.is_pooled and can_be_prepared(self.connection)
@@ -135,21 +136,18 @@ class CommitConnection:
 
     def commit_append(self, number: str, append: OrdinaryAppend) -> bool:
         """Carry out and commit an ordinary append; answers whether it was written. For `number`, see `commit_steps`."""
-        last = str(append.last)
-        values = (
-            *(
-                self._usual_patience,
-                self.id,
-                append.resource,
-                append.token,
-                str(len(append.kinds)),
-                append.stream,
-                last,
-            ),
-            *(number, self.id, last, text_array(append.kinds), text_array(append.payloads)),
-            text_array([repr(at) for at in append.times]),
-        )
-        return any(was_written == "true" for (was_written,) in self._commit_at_once(statements.APPEND_HELD, values))
+        resource, token, stream, length, entries, _ = append
+        last = str(length)
+        if len(entries) == 1:
+            kind, payload, at = entries[0]
+            one = (resource, token, stream, last, number, kind, payload, repr(at))
+            answer = self._commit_at_once(self._append_one, one)
+        else:
+            kinds, payloads, moments = ([str(value) for value in column] for column in zip(*entries, strict=True))
+            columns = (text_array(kinds), text_array(payloads), text_array(moments))
+            many = (resource, token, str(len(entries)), stream, last, number, self.id, last, *columns)
+            answer = self._commit_at_once(statements.APPEND_HELD, (self._usual_patience, self.id, *many))
+        return any(was_written == "true" for (was_written,) in answer)
 
     def call_off(self, writer: str, number: str) -> bool:
         """Whether the statement `number` of another link was kept. If not, it never will be."""

@@ -130,5 +130,5 @@ def _numbered(statement: str) -> bytes:
 
 def text_array(texts: Sequence[str]) -> str:
     """A list of texts as PostgreSQL reads one."""
-    quoted = ('"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"' for text in texts)
+    quoted = ['"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"' for text in texts]
     return "{" + ",".join(quoted) + "}"
