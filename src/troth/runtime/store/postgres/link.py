@@ -17,7 +17,14 @@ from troth.runtime.store.postgres import statements
 from troth.runtime.store.postgres.address import Address
 from troth.runtime.store.postgres.commits.ordinary_appends import OrdinaryAppend
 from troth.runtime.store.postgres.commits.ordinary_steps import OrdinaryStep, encode, in_order
-from troth.runtime.store.postgres.commits.prepared import PreparedStatements, Texts, can_be_prepared, text_array
+from troth.runtime.store.postgres.commits.prepared import (
+    Answer,
+    PreparedStatements,
+    Texts,
+    can_be_prepared,
+    text_array,
+    texts_of,
+)
 from troth.runtime.store.postgres.pooler import cursor_of, qualified
 
 __all__ = ["CommitConnection", "connect", "connect_plain", "parameters"]
@@ -91,16 +98,34 @@ class CommitConnection:
         is_quick = not address.is_pooled and can_be_prepared(self.connection)
         self._prepared = PreparedStatements(self.connection) if is_quick else None
 
-    def execute(self, statement: str, values: Values = ()) -> "psycopg.Cursor[Any]":
+    def execute(self, statement: str, values: Values = ()) -> "psycopg.Cursor[Any] | Answer":
         """Carry out a statement. Its answer is to be read before the next one is asked."""
+        if self._prepared is not None and statement in statements.ORDINARY and not isinstance(values, Mapping):
+            texts = texts_of(values)
+            if texts is not None:
+                return self._prepared.ask(statement, texts)
         return self._cursor.execute(statement, values or None)
+
+    def command(self, statement: str) -> None:
+        """Carry out a statement that has neither values nor an answer."""
+        if self._prepared is None:
+            self.execute(statement)
+        else:
+            self._prepared.execute_plainly(statement.encode())
 
     def begin(self) -> str:
         """Begin a transaction; the answer is its number, by which the database can be asked what became of it."""
-        answer = self._cursor.execute(self._begin)
-        while answer.nextset():
-            pass
-        row = answer.fetchone() or self.execute(statements.ADD_WRITER, (self.id,)).fetchone()
+        if self._prepared is not None:
+            rows = self._prepared.execute_plainly(self._begin)
+            if rows:
+                return str(rows[0][0])
+        else:
+            answer = self._cursor.execute(self._begin)
+            while answer.nextset():
+                pass
+            if (known := answer.fetchone()) is not None:
+                return str(known[0])
+        row = self.execute(statements.ADD_WRITER, (self.id,)).fetchone()
         assert row is not None
         return str(row[0])
 

@@ -463,6 +463,15 @@ USE_TOKEN = (
 SESSIONS = "SELECT {columns} FROM sessions WHERE {where} ORDER BY created_at DESC, id DESC LIMIT %s"
 
 
+ORDINARY = frozenset(
+    {ADD_RUN, RUN_BEGUN, SET_RUN_STATE, FINISH_RUN, LOCK_RUN, APPEND_SHOWN, APPEND_HIDDEN, SETTLE_STEP}
+    | {BEGIN_HELD_STEP, SETTLE_AND_BEGIN, SEND_SIGNAL, TAKE_SIGNAL, APPEND_EVENT, LOCK_STREAM}
+    | {ENROLL, BEAT, CLAIM, RENEW, HOLDER_OF, HOLD, HOLD_RUN, RELEASE_LEASE, NOTIFY, ADD_WRITER}
+)
+"""What nearly all transactions consist of. Each is prepared once per connection and sent without a cursor: the type of
+each value can be told by its place, and what they answer is texts and numbers."""
+
+
 def upsert(statement: str, columns: tuple[str, ...]) -> str:
     """A statement that writes a whole row, whether there is one or not."""
     return statement.format(

@@ -387,7 +387,7 @@ class PostgresWriter:
         if failpoints.armed:
             failpoints.reach(unit.point.before)
         if not alone:
-            link.execute(statements.SAVEPOINT)
+            link.command(statements.SAVEPOINT)
         topics = set(tx.topics)
         try:
             unit.value = unit.work(tx)  # type: ignore[arg-type]
@@ -397,17 +397,17 @@ class PostgresWriter:
         except Exception as error:  # noqa: BLE001
             tx.forget(topics)
             if not alone:
-                link.execute(statements.ROLLBACK_TO)
+                link.command(statements.ROLLBACK_TO)
             unit.error = error
             unit.is_settled = True
             return False
         if not alone:
-            link.execute(statements.RELEASE)
+            link.command(statements.RELEASE)
         return True
 
     def _end(self, link: CommitConnection, number: str) -> None:
         try:
-            link.execute(statements.COMMIT)
+            link.command(statements.COMMIT)
         except psycopg.Error as error:
             if not faults.is_disconnected(error, link.connection):
                 raise
