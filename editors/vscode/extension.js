@@ -1,7 +1,7 @@
 // Start `troth lsp` for the folders that are open, and show what it says.
 "use strict";
 const vscode = require("vscode");
-const { LanguageClient } = require("vscode-languageclient/node");
+const { CloseAction, LanguageClient } = require("vscode-languageclient/node");
 const { find, serverArguments, whyNot, INSTALL } = require("./find");
 
 let client;
@@ -14,21 +14,40 @@ async function start() {
     vscode.window.showWarningMessage(`Troth is not installed here. ${INSTALL}`);
     return;
   }
-  client = new LanguageClient(
-    "troth",
-    "Troth",
-    { command, args: serverArguments(settings.get("log")) },
-    {
-      documentSelector: [{ language: "python" }, { notebook: "*", language: "python" }],
-      initializationOptions: { showReferences: true },
-      synchronize: { configurationSection: "troth" },
-    },
-  );
-  try {
-    await client.start();
-  } catch (problem) {
-    client = undefined;
-    vscode.window.showWarningMessage(`Troth does not start here. ${await whyNot(command)} (${command})`);
+  client = new Client(command, settings.get("log"));
+  const started = client;
+  await started.start().catch(() => undefined);
+  started.serves = started.isRunning();
+  if (started.serves || started !== client) return;
+  client = undefined;
+  vscode.window.showWarningMessage(`Troth does not start here. ${await whyNot(command)} (${command})`);
+}
+
+// Until it serves, what goes wrong is said once, by us and with its reason: the library would start it five times, and
+// say that it crashed. A server that ends while it is started again makes `start` return as if all were well.
+class Client extends LanguageClient {
+  constructor(command, log) {
+    super(
+      "troth",
+      "Troth",
+      { command, args: serverArguments(log) },
+      {
+        documentSelector: [{ language: "python" }, { notebook: "*", language: "python" }],
+        initializationOptions: { showReferences: true },
+        synchronize: { configurationSection: "troth" },
+        initializationFailedHandler: () => false,
+        errorHandler: {
+          error: (...problem) => this.usual.error(...problem),
+          closed: () => (this.serves ? this.usual.closed() : { action: CloseAction.DoNotRestart, handled: true }),
+        },
+      },
+    );
+    this.serves = false;
+    this.usual = this.createDefaultErrorHandler();
+  }
+
+  error(message, data, show) {
+    super.error(message, data, this.serves ? show : false);
   }
 }
 

@@ -265,6 +265,7 @@ def test_no_key_is_in_the_store_or_the_log(keyed):
         pytest.param({"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "cors"}, 200, id="its own page"),
         pytest.param({"Origin": "https://evil.example"}, 403, id="a page of somebody else's"),
         pytest.param({"Origin": "null"}, 403, id="a page without an origin"),
+        pytest.param({"Origin": "http://["}, 403, id="an origin that is no address"),
     ],
 )
 def test_without_keys_no_foreign_page_gets_in(client, headers, status):
@@ -273,15 +274,17 @@ def test_without_keys_no_foreign_page_gets_in(client, headers, status):
 
 
 def test_its_own_page_gets_in(client, shared):
-    """An `Origin` that is the server's own."""
+    """An `Origin` that is the server's own, and nothing else beside it."""
     assert client.get("/runs", headers={"Origin": shared.url}).status_code == 200
+    two = [("Origin", shared.url), ("Origin", "https://evil.example")]
+    assert client.get("/runs", headers=two).status_code == 403
 
 
 @pytest.mark.parametrize(
     ("args", "says"),
     [
         pytest.param(["app:server", "--host", "0.0.0.0"], "loopback", id="without a key beyond loopback"),
-        pytest.param(["app:keyed"], "no key", id="no key was made"),
+        pytest.param(["app:keyed"], "no valid key", id="no key was made"),
         pytest.param(["app:nosuch"], "nosuch", id="no such name"),
         pytest.param(["app:AGENTS"], "dict", id="not a server"),
         pytest.param(["--workflows", "nowhere"], "nowhere", id="no such folder"),

@@ -63,6 +63,19 @@ def test_a_body_that_lies_about_its_length(small):
         assert b"HTTP/1.1 400" in rest(connection)
 
 
+def test_a_client_that_leaves_within_its_body(small):
+    """It is no fault of the server, so nothing of it is in the log; whoever comes next is answered."""
+    for body in (b"Content-Length: 100\r\n\r\n{}", b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n"):
+        for path in (b"/v1/runs", b"/v1/sessions/none/terminate"):
+            with dial(small) as connection:
+                connection.sendall(HEAD.replace(b"/v1/runs", path) + body)
+                connection.shutdown(socket.SHUT_WR)
+                rest(connection)
+    with small.client() as client:
+        assert client.get("/health").status_code == 200
+    assert "Traceback" not in small.stderr()
+
+
 def test_a_body_that_comes_byte_by_byte(small):
     """The time of a body runs from its beginning, however many pieces follow."""
     with dial(small) as connection:

@@ -4,7 +4,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from inspect import isfunction
 from typing import NamedTuple, cast
 
@@ -120,9 +120,12 @@ class BackgroundWork:
     ) -> PreparedWork:
         """Check what is promised, and name the run that does it."""
         if prompt is not None:
+            _check_unused("an agent with a `prompt`", args=args, inputs=inputs)
             return self._agent_work.prepare(work, prompt, run_id)
         if not isfunction(work) and isinstance(work, str | os.PathLike | Workflow | LinkedWorkflow | Saga):
+            _check_unused("a workflow or a saga", args=args)
             return self._begin_workflow(work, inputs, run_id)
+        _check_unused("a decision", inputs=inputs)
         name = self._engine.register(cast("Decision", work))
         return PreparedWork(name, args, run_id, None, name)
 
@@ -147,3 +150,13 @@ class BackgroundWork:
                 self._refused[run_id] = now + _TRY_WORK_AGAIN
             except EngineClosedError:
                 return
+
+
+def _check_unused(kind: str, *, args: Sequence[object] = (), inputs: Mapping[str, object] | None = None) -> None:
+    """Refuse what this kind of work would never look at."""
+    unused = "arguments" if args else None if inputs is None else "`inputs`"
+    if unused is not None:
+        raise MisuseError(
+            f"This is {kind}, which does not take {unused}. Nothing was started.\n"
+            "A workflow or a saga takes `inputs`, a decision its arguments, and an agent a `prompt`."
+        )

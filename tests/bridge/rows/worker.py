@@ -417,7 +417,7 @@ def home_loop_stops():
 @row(
     "a home loop that is held up is reported, and deadlock_after makes it an error",
     sees=["DeadlockError"],
-    tells=["BlockedLoopWarning", "has not turned", "worker.py"],
+    tells=["BlockedLoopWarning", "has been blocked since", "worker.py"],
     left=WORKERS,
 )
 def home_loop_is_held_up():

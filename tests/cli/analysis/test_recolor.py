@@ -243,7 +243,7 @@ HANDED = [
 
 @pytest.mark.parametrize(("before", "after"), HANDED)
 def test_functions_and_coroutines_that_are_handed_on(project, before, after):
-    """Whoever passes a coroutine on follows; whoever is given the function is taught to take both colors."""
+    """Whoever passes a coroutine on follows; whoever is given the function is changed to take both colors."""
     head = "import asyncio\nimport inspect\nfrom store import Store\n\n"
     done = _recolor(project, head + before)
     assert (done.code, done.err) == (0, "")
@@ -394,9 +394,9 @@ def test_protocols_stubs_and_mocks_follow(project):
 @pytest.mark.parametrize(
     ("target", "to", "says"),
     [
-        pytest.param("store:Store.save", "sync", "`Store.save` is now plain: write `x.save(…)`", id="a method"),
+        pytest.param("store:Store.save", "sync", "`Store.save` is now sync: write `x.save(…)`", id="a method"),
         pytest.param(
-            "app:load", "sync", "`load` is now plain: write `load(…)` instead of `await load(…)`", id="a function"
+            "app:load", "sync", "`load` is now sync: write `load(…)` instead of `await load(…)`", id="a function"
         ),
         pytest.param(
             "app:plain", "async", "`plain` is now async: write `await plain(…)`, or `asyncio.run", id="to async"
@@ -668,7 +668,7 @@ def test_killed_while_the_tests_run(project):
 
 
 NOT_ASYNC = [
-    pytest.param("import asyncio\n\ndef f():\n    return asyncio.ensure_future(work())\n\nasync def g():\n    return await f()\n", "gives what its callers await already (app.py:12)", id="gives a task"),
+    pytest.param("import asyncio\n\ndef f():\n    return asyncio.ensure_future(work())\n\nasync def g():\n    return await f()\n", "returns what its callers already await (app.py:12)", id="gives a task"),
     pytest.param("class A:\n    def f(self):\n        return 1\n\n    def g(self, kind):\n        return getattr(self, \"f\")()\n", "given to `getattr`", id="fetched by its name"),
     pytest.param("class A:\n    def f(self):\n        return 1\n\n    def g(self, kind):\n        return getattr(self, f\"{kind}f\")()\n", "given to `getattr`", id="fetched by a name that is put together"),
     pytest.param("class A:\n    def f(self):\n        return 1\n\n    def g(self, kind):\n        return getattr(self, kind + \"f\")()\n", "given to `getattr`", id="fetched by a sum of strings"),

@@ -102,7 +102,7 @@ def test_it_is_compared_and_written_anew(project):
 @pytest.mark.parametrize(
     ("body", "why"),
     [
-        pytest.param("        await asyncio.gather(self.a(), self.a())\n", "no counterpart in plain code", id="gather"),
+        pytest.param("        await asyncio.gather(self.a(), self.a())\n", "no counterpart in sync code", id="gather"),
         pytest.param("        await helper()\n", "`helper` (store.py:2) is async and has no twin", id="a function"),
         pytest.param("        await self.task\n", "no call", id="a task"),
     ],
@@ -246,7 +246,7 @@ def test_a_half_that_is_laid_out_otherwise_is_as_its_source(project):
     ("body", "why"),
     [
         pytest.param("await self.other()", "`Rows.other` (store.py:7) is async and has no twin", id="no pair"),
-        pytest.param("await asyncio.gather(self.other())", "no counterpart in plain code", id="gather"),
+        pytest.param("await asyncio.gather(self.other())", "no counterpart in sync code", id="gather"),
         pytest.param("await bridge.call(self.other)", "is async and has no twin", id="called in its own color"),
         pytest.param("await bridge.call(lambda: self.other())", "is async and has no twin", id="called in a lambda"),
         pytest.param("await bridge.call(self.hook)", "it may be async", id="a callback of either color"),

@@ -53,7 +53,7 @@ def test_dispatchers_are_taught_and_their_handlers_freed(project):
     done = project.troth("recolor", ".", "--needless", "--to", "sync")
     assert done.code == 0, done.out + done.err
     after = (project.root / "bot.py").read_text()
-    assert "2 dispatchers taught to take both colors" in done.out
+    assert "2 dispatchers changed to take both colors" in done.out
     assert (
         "        result = handler(message)\n        if inspect.isawaitable(result):\n            result = await result\n        return result\n"
         in after

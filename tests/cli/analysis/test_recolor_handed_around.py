@@ -77,7 +77,7 @@ def test_what_a_thread_calls_is_run_by_it(project):
     assert "decided by  app.py:use: recolor | boundary | leave" in done.out
     done = recolor(project, text, "--decide", "answers.txt", **{"answers.txt": "app.py:use: boundary\n"})
     assert done.code == 0, done.out + done.err
-    assert "1 place where plain code runs it" in done.out
+    assert "1 place where sync code runs it" in done.out
     changed = (project.root / "app.py").read_text()
     assert "target=lambda *args, **kwargs: asyncio.run(load(*args, **kwargs)), args=(1,)" in changed
     assert output(project) == before

@@ -239,7 +239,7 @@ def test_what_only_some_callers_await_is_asked_about(project):
     project.write({"pyproject.toml": '[project]\nname = "x"\n', "app.py": f"{HEAD}{text}{RUN}"})
     done = project.troth("recolor", "app:Emitter.toast", "--to", "async", "--cascade", "all")
     assert done.code == 1
-    assert "gives what its callers await already" in done.out
+    assert "returns what its callers already await" in done.out
 
 
 def test_a_caller_that_gives_what_is_awaited_stays_as_it_is(project):
@@ -255,7 +255,7 @@ def test_a_caller_that_gives_what_is_awaited_stays_as_it_is(project):
     before = output(project)
     done = project.troth("recolor", "app:Engine.session", "--to", "async", "--cascade", "all")
     assert done.code == 1
-    assert "it gives what its callers await already (app.py:22)" in done.out
+    assert "it returns what its callers already await (app.py:22)" in done.out
     done = project.troth("recolor", "app:Engine.session", "--to", "async", "--cascade")
     assert done.code == 0, done.out + done.err
     assert (

@@ -157,7 +157,7 @@ def test_what_sleeps_is_overdue_until_a_worker_comes(folder, troth):
     until(lambda: "overdue: it can continue since" in troth("runs", "show", "r1")[1], "it is overdue")
     out = troth("runs", "show", "r1")[1]
     assert "no process is running it" in " ".join(out.split())
-    assert "troth runs resume r1\n    go on; its wait is over" in out
+    assert "troth runs resume r1\n    continue; its wait is over" in out
     assert "troth worker\n" in out
     assert "overdue by" in troth("runs", "list")[1]
     assert "overdue" in troth("runs", "show", "r1", "--html", "-")[1]
@@ -178,7 +178,7 @@ def test_what_still_has_to_wait_is_left_to_wait(folder, troth):
     out = troth("runs", "show", "long")[1]
     assert "continues at" in out
     assert "overdue" not in out
-    assert "troth worker\n    go on with it when it is due" in out
+    assert "troth worker\n    continue it when it is due" in out
     assert "troth runs approve ask" in troth("runs", "show", "ask")[1]
 
 

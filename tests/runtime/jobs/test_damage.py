@@ -151,7 +151,7 @@ def test_a_session_with_half_a_letter_is_refused():
         ({"timeout": "3"}, "`timeout` is '3'"),
         ({"watch": 3}, "`watch` is 3"),
         ({"watch": re.compile(b"bytes")}, "`watch` has"),
-        ({"job_id": "supervisor.log"}, "cannot be the id of a job"),
+        ({"job_id": "supervisor.log"}, "is not an id of a job"),
         ({"cwd": 5}, "`cwd` is 5"),
         ({"env": "PATH"}, "`env` is 'PATH'"),
         ({"retention": "a week"}, "not 'a week'"),

@@ -142,7 +142,7 @@ def test_the_jobs_of_a_dead_machine_are_told_as_lost(machine, address, tmp_path)
         os.kill(program.pid, signal.SIGKILL)
     lost = there.jobs.wait("j-1", 60)
     assert (lost.state, lost.reason) == (JobState.FAILED, "silent")
-    assert "taken for dead" in lost.text
+    assert "considered dead" in lost.text
     assert record.output_file in owed(there)[0].text
     (folder,) = home.glob("troth/stores/*/store.jobs/j-1")
     process = JobFiles(folder).process()

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextvars
+import math
 import re
 import subprocess
 import sys
@@ -27,7 +28,12 @@ from troth.runtime import (
 )
 from troth.runtime.channels import stateless
 from troth.runtime.engine import RunFailedError, Step, Together, Wait
-from troth.runtime.promises.errors import ForeignPromiseError, NotSettledError, UnknownPromiseError
+from troth.runtime.promises.errors import (
+    ForeignPromiseError,
+    NotSettledError,
+    UnknownDeliveryError,
+    UnknownPromiseError,
+)
 from troth.runtime.store import SqliteStore, StoreError, commit_point
 from troth.runtime.store.promise_records import DeliveryState, NewPromise, PromiseState
 from troth.testing import failpoints
@@ -538,3 +544,61 @@ def test_delivery_does_not_wait_for_the_turn(runtime, kind):
     with bind("s", channel):
         promise = runtime.promises.start(give, 1).promise
         until(lambda: channel.ids == [f"{promise.id}-done-1"])
+
+
+@pytest.mark.parametrize(
+    ("args", "given", "says"),
+    [
+        pytest.param((give, 1), {"prompt": "x"}, "which does not take arguments", id="arguments of an agent"),
+        pytest.param((give,), {"prompt": "x", "inputs": {}}, "which does not take `inputs`", id="inputs of an agent"),
+        pytest.param((give,), {"prompt": 5}, "`prompt` is 5", id="a prompt that is no text"),
+        pytest.param((give, 1), {"inputs": {"a": 1}}, "which does not take `inputs`", id="inputs of a decision"),
+        pytest.param(("a.yaml", 1), {}, "which does not take arguments", id="arguments of a workflow"),
+    ],
+)
+def test_what_the_work_would_never_look_at_is_refused(runtime, args, given, says):
+    """An argument that nobody reads is a mistake of the caller's, and nothing is started."""
+    with pytest.raises(MisuseError, match=says):
+        runtime.promises.start(*args, **given)
+    assert runtime.outbox.counts().promised == 0
+
+
+@pytest.mark.parametrize("timeout", ["3", float("nan"), True], ids=repr)
+def test_a_timeout_is_a_number(runtime, timeout):
+    """Also where nothing has to be waited for."""
+    promise = runtime.promises.start(give, 1).promise
+    for ask in (promise.wait, runtime.inbox.take, lambda limit: asyncio.run(promise.await_end(limit))):
+        with pytest.raises(MisuseError, match="`timeout` is"):
+            ask(timeout)
+    assert promise.wait(math.inf).result == 1
+
+
+@pytest.mark.parametrize("limit", [-1, "x", 1.5, None], ids=repr)
+def test_a_limit_is_a_whole_number(runtime, limit):
+    """A database would take -1 for everything, and a text for damage."""
+    for ask in (runtime.promises.list, runtime.outbox.list, runtime.outbox.incidents, runtime.jobs.list):
+        with pytest.raises(MisuseError, match="`limit` is"):
+            ask(limit=limit)
+        assert list(ask(limit=10**30)) == list(ask(limit=0)) == []
+
+
+@pytest.mark.parametrize("delivery", [f"p-done-{10**25}", "p-done-" + "9" * 5000, "p-done-²", "p-done--1", 5, None])
+def test_an_id_that_no_delivery_can_have_is_unknown(runtime, delivery):
+    """Whatever its number is: somebody may have typed it."""
+    for ask in (runtime.outbox.find, runtime.outbox.ack, runtime.outbox.replay):
+        with pytest.raises(UnknownDeliveryError):
+            ask(delivery)
+
+
+def test_an_id_with_half_of_a_letter_stops_no_heart(runtime):
+    """It is refused before anything is written, and leaves nothing that would have to be given back for ever."""
+    runtime.engine.run(give, 1)
+    for begin in (
+        lambda: runtime.promises.start(give, 1, promise_id="a\ud83d"),
+        lambda: runtime.engine.start(give, 1, run_id="b\ud83d"),
+        lambda: runtime.engine.resume("c\ud83d"),
+    ):
+        with pytest.raises(MisuseError, match="half of a character"):
+            begin()
+    runtime.engine._ownership.beat()
+    assert runtime.promises.start(give, 1).promise.wait(60).result == 1

@@ -24,6 +24,7 @@ READS = {
     "last_event": lambda store: store.last_event("s"),
     "holder": lambda store: store.holder("x"),
     "orphans": lambda store: store.orphans(["d"]),
+    "open_decisions": lambda store: store.open_decisions("d"),
     "unheld": lambda store: store.unheld("d"),
     "recent_streams": lambda store: store.recent_streams("s", 1),
     "events_of_all": lambda store: store.events_of_all("s"),

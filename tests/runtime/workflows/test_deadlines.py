@@ -216,6 +216,9 @@ def test_the_deadline_is_shown(runtime, clock, monkeypatch):
     clock.stands_at = deadline + 1
     ended = runtime.attach(run.id, check=False)
     assert (ended.step("ok").timed_out, ended.step("ok").deadline) == (True, pytest.approx(deadline, abs=0.1))
+    asked = ended.step("ok")
+    assert asked.ended_at - asked.started_at == pytest.approx(asked.waited)
+    assert asked.waited >= 100, "for so long nobody answered"
     with pytest.raises(MisuseError, match=r"could be answered until .* ago.* The run is failed"):
         runtime.approve(run.id)
 

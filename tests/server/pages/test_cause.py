@@ -186,11 +186,27 @@ def test_a_job_that_failed_says_so_first(tmp_path_factory, tab, screen):
     folder = tmp_path_factory.mktemp("job")
     with Runtime(folder / "shop.db", in_process=False) as runtime:
         runtime.jobs.start(["sh", "-c", "echo no more paper; exit 3"], job_id="print-1")
-        wait_until(lambda: runtime.jobs.get("print-1").is_over, "the end of the job")
+        long = (
+            r"for n in $(seq 9000); do echo page $n; done; printf '\033[32mgreen\033[0m\nthe tray is empty\n'; exit 4"
+        )
+        runtime.jobs.start(["sh", "-c", long], job_id="print-2")
+        for job in ("print-1", "print-2"):
+            wait_until(lambda job=job: runtime.jobs.get(job).is_over, "the end of the job")
     shop = Shop(folder)
     try:
         page = tab(url=shop.url, viewport={"width": screen[0], "height": screen[1]}).open("jobs/print-1")
         check_on_screen(page, screen, "job", "ended with exit code 3", within=".panel.failed")
         check_on_screen(page, screen, "job", "no more paper", within="main")
+        page = tab(url=shop.url, viewport={"width": screen[0], "height": screen[1]}).open("jobs/print-2")
+        check_on_screen(page, screen, "long job", "the tray is empty", within=".panel.failed")
+        lines = page.locator("#output").inner_text().splitlines()
+        assert lines[0].startswith("page "), "the output begins with a whole line"
+        assert lines[-2:] == ["green", "the tray is empty"], "without the colors of a terminal"
+        assert page.evaluate("document.querySelector('#output').scrollTop") > 0, "its end is in view"
+        earlier = page.get_by_role("link", name="bytes before")
+        earlier.click()
+        page.wait_for_url("**after=*")
+        before = f"page {int(lines[0].split()[1]) - 1}"
+        assert before in page.locator("#output").inner_text().splitlines(), "nothing is left out between two pieces"
     finally:
         shop.close()

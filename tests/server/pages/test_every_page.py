@@ -101,7 +101,8 @@ def test_the_vendored_script_is_what_was_published():
 
 def test_printing_a_run_gives_a_report(shop, tab):
     """On paper there is the cause and every step, and neither the way around nor a button."""
-    page = tab().open(f"runs/{shop.things['failed']}")
+    view = tab()
+    page = view.open(f"runs/{shop.things['failed']}")
     page.emulate_media(media="print", color_scheme="dark")
     ink = "getComputedStyle(document.querySelector('#cause .message')).color.match(/\\d+/g).map(Number)"
     assert max(page.evaluate(ink)) < 100, "dark ink on paper, whatever the screen has"
@@ -109,6 +110,20 @@ def test_printing_a_run_gives_a_report(shop, tab):
     assert not page.get_by_role("button", name="Resume").is_visible()
     assert page.locator("#cause").get_by_text("parcel too heavy: 198 kg").first.is_visible()
     assert page.locator(".steps tbody tr").count() == 3
+    page = view.open(f"runs/{shop.run('many', items=[str(number) for number in range(40)])}")
+    edges = page.evaluate(
+        "[document.querySelector('.result pre').getBoundingClientRect().bottom,"
+        " document.querySelector('.result').getBoundingClientRect().bottom,"
+        " document.querySelector('svg.graph').getBoundingClientRect().right, innerWidth]"
+    )
+    assert edges[0] <= edges[1], "a long output ends before what comes after it"
+    assert edges[2] <= edges[3], "a wide graph is as wide as the paper"
+
+
+def test_what_is_folded_is_printed(shop, tab):
+    """Inputs, outputs and tracebacks of each step."""
+    page = tab().open(f"runs/{shop.things['failed']}")
+    page.emulate_media(media="print")
     folded = page.locator(".steps details pre")
     assert folded.count() >= 5
     is_visible = "piece => piece.checkVisibility({contentVisibilityAuto: true, visibilityProperty: true})"

@@ -110,7 +110,11 @@ def test_an_agent_is_killed_in_mid_saga_and_the_audit_says_so(own, tab):
     try:
         view = tab(url=own.url)
         page = view.open("sessions/mid-saga")
-        assert "carry" in page.locator("#content").inner_text()
+        page.get_by_role("link", name="carry").click()
+        page.locator(".title .state.running").wait_for()
+        page.locator(".activity", has_text="at work on carry").wait_for()
+        assert page.locator("main button").count() == 0, "who goes on with it, and who ends it, is its session"
+        page.locator(".facts").get_by_role("link", name="mid-saga").click()
         page.locator("summary", has_text="kill").click()
         page.locator("input[name=reason]").fill("it carries the wrong parcel")
         page.get_by_role("button", name="Kill mover").click()

@@ -129,7 +129,7 @@ def test_what_to_do_first_works_as_it_stands(tmp_path, store):
     try:
         with httpx.Client(base_url=served.url, trust_env=False, timeout=120) as client:
             for page in (client.get("/").text, client.get("/runs").text):
-                assert "Nothing has happened here yet" in page or "No run was begun yet" in page
+                assert "Nothing has happened here yet" in page or "No runs yet" in page
                 command, over_http = re.findall(r"<pre>(.*?)</pre>", page)
             name, *words = shlex.split(html.unescape(command))
             assert name == "troth"

@@ -197,8 +197,8 @@ def _why_not(site: CallSite, around: ast.AST, stays: Mapping[Function, str]) -> 
     name = around.name if isinstance(around, Definition) else "?"
     reason = stays.get(site.caller) if site.caller is not None else None
     if reason is not None:
-        return f"`{name}` is plain and has to stay so: {reason}"
-    return f"`{name}` is plain; let it follow with `--cascade`, or name it with `--boundary`"
+        return f"`{name}` is sync and has to stay so: {reason}"
+    return f"`{name}` is sync; make it follow with `--cascade`, or name it with `--boundary`"
 
 
 def _by_new_name(site: CallSite) -> list[Edit] | Obstacle:

@@ -33,7 +33,7 @@ def text_lines(plan: Plan, *, everything: bool = False) -> Iterator[str]:
     for path, uses in sorted(by_file.items()):
         yield f"  {path}  {', '.join(f'{count} {use}' for use, count in uses.most_common())}"
     if plan.taught:
-        yield f"{_count(len(plan.taught), 'dispatcher')} taught to take both colors"
+        yield f"{_count(len(plan.taught), 'dispatcher')} changed to take both colors"
         yield from _short(_listed(plan.taught), most)
     if plan.unable:
         yield f"{_count(len(plan.unable), 'function')} that cannot become {plan.to}; pick the others with `--methods`"
@@ -56,7 +56,7 @@ def text_lines(plan: Plan, *, everything: bool = False) -> Iterator[str]:
         yield f"{_count(len(plan.stays), 'function')} left as before"
         yield from _short(_listed(plan.stays), most)
     if plan.runs:
-        yield f"{_count(len(plan.runs), 'place')} where plain code runs it"
+        yield f"{_count(len(plan.runs), 'place')} where sync code runs it"
         yield from _short(_listed(plan.runs), most)
     if plan.wrong_colors:
         yield f"{_count(len(plan.wrong_colors), 'callable')} of the wrong color handed over along the way"
@@ -117,12 +117,12 @@ def upgrade_note(plan: Plan) -> list[str]:
     call = f"x.{name}(…)" if owner else f"{name}(…)"
     if plan.to == "sync":
         return [
-            f"{shown} {are} plain: write `{call}` instead of `await {call}`.",
+            f"{shown} {are} sync: write `{call}` instead of `await {call}`.",
             "`asyncio.run`, `create_task` and `gather` around such a call go too.",
             "An `await` that is left raises TypeError, but only after the call has done its work.",
         ]
     return [
-        f"{shown} {are} async: write `await {call}`, or `asyncio.run({call})` in plain code.",
+        f"{shown} {are} async: write `await {call}`, or `asyncio.run({call})` in sync code.",
         "A call that is not awaited does nothing at all; `troth check` finds those.",
     ]
 

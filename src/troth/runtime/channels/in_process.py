@@ -1,9 +1,11 @@
 """The channel to the program itself: an inbox, from which only what was taken out is delivered."""
 
+import math
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from troth.runtime.arguments import check_seconds
 from troth.runtime.channels.capability import Capability
 from troth.runtime.channels.channel import Channel, Delivery, Receipt
 from troth.runtime.store import Notifier
@@ -45,6 +47,7 @@ class Inbox:
 
         It is acknowledged before it is given out. What somebody else has acknowledged meanwhile is left out.
         """
+        check_seconds("timeout", timeout, least=-math.inf)
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
             count = self._bell.count
@@ -66,6 +69,7 @@ class Inbox:
 
     async def atake(self, timeout: float | None = None, *, session: str | None = None) -> Delivery | None:
         """`take` for a task. Cancelled in the middle of an acknowledgement, it may have taken something out."""
+        check_seconds("timeout", timeout, least=-math.inf)
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
             count = self._bell.count

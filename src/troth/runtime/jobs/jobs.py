@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from troth.bridge import call
 from troth.errors import MisuseError, RunError
+from troth.runtime.arguments import check_count
 from troth.runtime.channels import Binding, Capability
 from troth.runtime.channels.binding import VARIABLE, turn_session
 from troth.runtime.jobs.commit_points import JOB_END, JOB_EXEC, JOB_START, JOB_STOP
@@ -394,6 +395,7 @@ class Jobs:
 
     def list(self, *, session: str | None = None, limit: int = 100) -> Sequence[JobRecord]:
         """Jobs, the newest first; in a turn, those of its session."""
+        check_count("limit", limit, least=0)
         asking = session if session is not None else turn_session()
         return [self._record(row) for row in self._store.promises.newest(session=asking, work=JOB, limit=limit)]
 
@@ -426,10 +428,8 @@ class Jobs:
         record = self._find(job_id, session)
         if record.state is PromiseState.EXPIRED:
             raise MisuseError(f"The job {job_id!r} has expired since {_moment(record.expired_at)}: its output is gone.")
-        if after < 0 or limit < 1:
-            raise MisuseError(
-                f"`after={after}, limit={limit}` reads nothing: give `after` 0 or more, and `limit` 1 or more."
-            )
+        check_count("after", after, least=0)
+        check_count("limit", limit)
         files = self._files_here(job_id, "read")
         is_over = record.is_settled or files.ending() is not None
         text, end = _letters(files, after, limit, is_over=is_over)

@@ -29,6 +29,9 @@ class AgentWork:
 
     def prepare(self, agent: object, prompt: str, run_id: str) -> PreparedWork:
         """Check the agent, and name the run in which it answers."""
+        text: object = prompt
+        if not isinstance(text, str):
+            raise MisuseError(f"`prompt` is {text!r}; it has to be a string. Nothing was started.")
         name = self._name_of(agent)
         self._function(name)
         return PreparedWork(_DECISION, (name, prompt), run_id, name, name)

@@ -36,6 +36,7 @@ from typing import Any
 
 from troth.bridge import call
 from troth.errors import MisuseError
+from troth.runtime.arguments import check_count
 from troth.runtime.channels import Capability, Channel, Delivery
 from troth.runtime.channels.channel import capability_of
 from troth.runtime.channels.in_process import InProcessChannel
@@ -258,6 +259,7 @@ class Outbox:
         limit: int = 100,
     ) -> Sequence[DeliveryRecord]:
         """Deliveries, the oldest first; without `states`, those that are still pending and those that are dead."""
+        check_count("limit", limit, least=0)
         return self.store.promises.deliveries(states=states, session=session, channel=channel, limit=limit)
 
     async def alist(
@@ -299,6 +301,8 @@ class Outbox:
 
     def incidents(self, *, after: int = 0, limit: int = 1000) -> Sequence[PromiseIncident]:
         """Everything that was given up, or given up for the time being, the oldest first."""
+        check_count("after", after, least=None)
+        check_count("limit", limit, least=0)
         return self.store.promises.incidents(after=after, limit=limit)
 
     async def aincidents(self, *, after: int = 0, limit: int = 1000) -> Sequence[PromiseIncident]:
@@ -338,6 +342,9 @@ class Outbox:
         await self.store.acommit(OUTBOX_REPLAY, lambda tx: self._replay(tx, delivery_id, channel))
 
     def _replay(self, tx: Transaction, delivery_id: str, channel: str | None) -> None:
+        name: object = channel
+        if name is not None and (not isinstance(name, str) or not name):
+            raise MisuseError(f"`channel` is {name!r}; it is the name of a channel, or None. Nothing was replayed.")
         if tx.promises.replay(delivery_id, channel, self.store.clock()):
             return
         record = tx.promises.delivery(delivery_id)

@@ -5,6 +5,7 @@ its delivery are written in the commit that ends the run. A kind of work that is
 owner writes the row with `open_promise`, and calls `tx.promises.settle(kind, subject, …)` in the commit that ends it.
 """
 
+import math
 import os
 import threading
 import time
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from troth.bridge import call
 from troth.errors import MisuseError
+from troth.runtime.arguments import check_count, check_seconds
 from troth.runtime.channels import Binding, Capability, Channel
 from troth.runtime.channels.binding import resolve, turn_session
 from troth.runtime.engine import Engine, ResultTimeoutError, RunFailedError
@@ -308,6 +310,7 @@ class Promises:
 
     def list(self, *, session: str | None = None, limit: int = 100) -> Sequence[PromiseRecord]:
         """Promises, the newest first; in a turn, those of its session."""
+        check_count("limit", limit, least=0)
         asking = session if session is not None else turn_session()
         return self._store.promises.newest(session=asking, limit=limit)
 
@@ -320,6 +323,7 @@ class Promises:
 
         Raises `NotSettledError` if it was not over in time, and `StoreError` if its end could not be written down.
         """
+        check_seconds("timeout", timeout, least=-math.inf)
         deadline = None if timeout is None else time.monotonic() + timeout
         bell = Notifier()
         with self._store.listening(bell, promise_topic(promise_id)):
@@ -335,6 +339,7 @@ class Promises:
         self, promise_id: str, timeout: float | None = None, *, session: str | None = None
     ) -> PromiseRecord:
         """`wait` for a task. Cancelling it only ends the waiting."""
+        check_seconds("timeout", timeout, least=-math.inf)
         deadline = None if timeout is None else time.monotonic() + timeout
         bell = Notifier()
         with self._store.listening(bell, promise_topic(promise_id)):

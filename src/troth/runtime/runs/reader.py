@@ -4,6 +4,8 @@ import asyncio
 import itertools
 import time
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from shlex import quote
 
 from troth.bridge import call
 from troth.errors import MisuseError
@@ -15,8 +17,8 @@ from troth.runtime.store.list_records import RunItem
 from troth.runtime.workflows.document.problems import did_you_mean, nearest
 from troth.runtime.workflows.record.build_report import tell_damaged
 from troth.runtime.workflows.record.report import RunReport, RunWord
-from troth.runtime.workflows.record.run_events import GATHER, Quiet, RunEvent, RunEventPages
-from troth.runtime.workflows.registry import FAMILY, WorkflowRegistry, is_workflow
+from troth.runtime.workflows.record.run_events import GATHER, EventReader, Quiet, RunEvent, RunEventPages
+from troth.runtime.workflows.registry import FAMILY, WorkflowRegistry, governed_run, is_workflow
 
 __all__ = ["RunReader"]
 
@@ -33,12 +35,17 @@ class RunReader:
 
     def find(self, run_id: str) -> RunRecord:
         """The record of a run; raises `UnknownRunError`, with the nearest name that there is."""
-        run = self._engine.find(run_id)
-        if run is not None and not is_workflow(run):
+        run = self._existing(run_id)
+        governed = governed_run(run)
+        if governed is not None:
             raise UnknownRunError(
-                f"The run {run_id!r} is one of `{run.decision}`, which is not a workflow. Nothing was done.\n"
-                f"In Python, read it with `runtime.engine.find({run_id!r})` and `runtime.engine.steps({run_id!r})`."
+                f"The run {run_id!r} belongs to {governed.agent!r} in the session {governed.session!r}, which alone "
+                f"continues it. Nothing was done.\nTo see it: `troth runs show {quote(run_id)}`."
             )
+        return _checked(run)
+
+    def _existing(self, run_id: str) -> RunRecord:
+        run = self._engine.find(run_id)
         if run is None:
             near = nearest(run_id, [run.id for run in self._engine.list(limit=500)])
             advice = f"Did you mean {near!r}?" if near else "`troth runs list` lists the runs."
@@ -47,7 +54,12 @@ class RunReader:
 
     def report(self, run_id: str, *, talks: bool = False) -> RunReport:
         """What has become of a run so far; `talks=True` with the conversations of its agents."""
-        return self._workflows.build_report(self.find(run_id), self._engine.steps(run_id), talks=talks)
+        run = self._existing(run_id)
+        governed = governed_run(run)
+        if governed is None:
+            return self._workflows.build_report(_checked(run), self._engine.steps(run_id), talks=talks)
+        report = self._workflows.build_report(governed.run, self._engine.steps(run_id), talks=talks)
+        return replace(report, session=governed.session, agent=governed.agent)
 
     def newest(self, limit: int, state: RunWord | str | None) -> list[RunReport]:
         """The newest runs, the newest first; only those in `state`, if it is given."""
@@ -98,7 +110,7 @@ class RunReader:
     def events(self, run_id: str, *, after: int, timeout: float | None) -> Iterator[RunEvent]:
         """The events of a run after number `after`, as they happen; ends with it, or after `timeout` quiet seconds."""
         check_seconds("timeout", timeout)
-        reader, quiet = self._workflows.event_reader(self.find(run_id)), Quiet(timeout)
+        reader, quiet = self._event_reader(run_id), Quiet(timeout)
         with HistoryFollower(self._store, run_id, after=after) as follower:
             while True:
                 is_over, page = follower.look()
@@ -112,7 +124,7 @@ class RunReader:
     async def aevents(self, run_id: str, *, after: int, timeout: float | None) -> AsyncIterator[RunEvent]:
         """`events` for a task."""
         check_seconds("timeout", timeout)
-        reader, quiet = self._workflows.event_reader(await call(self.find, run_id)), Quiet(timeout)
+        reader, quiet = await call(self._event_reader, run_id), Quiet(timeout)
         with HistoryFollower(self._store, run_id, after=after) as follower:
             while True:
                 is_over, page = await call(follower.look)
@@ -125,7 +137,26 @@ class RunReader:
 
     def event_pages(self, run_id: str) -> RunEventPages:
         """The events of a run for a caller that keeps the cursor and does the waiting."""
-        return RunEventPages(self._store, run_id, self._workflows.event_reader(self.find(run_id)))
+        return RunEventPages(self._store, run_id, self._event_reader(run_id))
+
+    def _event_reader(self, run_id: str) -> EventReader:
+        run = self._existing(run_id)
+        governed = governed_run(run)
+        return self._workflows.event_reader(_checked(run) if governed is None else governed.run)
+
+
+def _checked(run: RunRecord) -> RunRecord:
+    """The record of a workflow or a saga."""
+    if not is_workflow(run):
+        raise _not_a_workflow(run)
+    return run
+
+
+def _not_a_workflow(run: RunRecord) -> UnknownRunError:
+    return UnknownRunError(
+        f"The run {run.id!r} is one of `{run.decision}`, which is not a workflow. Nothing was done.\n"
+        f"In Python, read it with `runtime.engine.find({run.id!r})` and `runtime.engine.steps({run.id!r})`."
+    )
 
 
 def _word(state: RunWord | str) -> RunWord:

@@ -45,10 +45,12 @@ from troth.runtime.workflows.spec import LIMITS, RunBudget, WorkflowSpec
 __all__ = [
     "FAMILY",
     "CannotGoOnHereError",
+    "GovernedRun",
     "RegisteredWorkflow",
     "Runnable",
     "WorkflowRegistry",
     "budget_stream",
+    "governed_run",
     "is_workflow",
 ]
 
@@ -57,6 +59,9 @@ Runnable: TypeAlias = str | os.PathLike[str] | Workflow | LinkedWorkflow | Saga
 _MANY = 1000  # runs that were begun and not waited for, after which those that are over are looked for
 FAMILY = "workflow:"
 """How the names begin under which runs of workflows and sagas are kept."""
+_OF_SESSION = "session "
+_GOVERNED = f"{_OF_SESSION}{FAMILY}"
+"""How those begin that a governed session carries out."""
 
 
 class CannotGoOnHereError(InvalidWorkflowError):
@@ -123,6 +128,24 @@ def _word_for(
 def is_workflow(run: RunRecord) -> bool:
     """Whether a run in the store is one of a workflow or a saga."""
     return run.decision.startswith(FAMILY) or (run.state is RunState.DAMAGED and not run.decision)
+
+
+@dataclass(frozen=True, slots=True)
+class GovernedRun:
+    """A run that a member of a governed session has carried out: `run` is it as one of its workflow."""
+
+    run: RunRecord
+    session: str
+    agent: str
+
+
+def governed_run(run: RunRecord) -> GovernedRun | None:
+    """What a run in the store is, if a session governs it; None where none does, or where that cannot be read."""
+    match run.args:
+        case (str() as session, str() as agent, *args) if run.decision.startswith(_GOVERNED):
+            decision = run.decision.removeprefix(_OF_SESSION)
+            return GovernedRun(replace(run, decision=decision, args=tuple(args)), session, agent)
+    return None
 
 
 class WorkflowRegistry:

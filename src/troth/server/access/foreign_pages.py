@@ -24,16 +24,22 @@ def check_local(headers: Headers) -> None:
             "This server has no key, so it accepts only the host `localhost` or a loopback address.",
             advice="Use that host, or start the server with a key.",
         )
-    origin = headers.get("origin")
     is_link = headers.get("sec-fetch-mode") == "navigate"  # that somebody follows; the page that has it reads nothing
     is_embedded = headers.get("sec-fetch-site") == "cross-site" and not is_link
-    if is_embedded or (origin is not None and urlsplit(origin).netloc.lower() != hosts[0].lower()):
+    if is_embedded or any(_site_of(origin) != hosts[0].lower() for origin in headers.getlist("origin")):
         raise ApiError(
             403,
             "foreign_origin",
             "This server has no key, so it accepts no requests from pages of another origin.",
             advice="Start the server with a key, and send the key.",
         )
+
+
+def _site_of(origin: str) -> str:
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:
+        return ""  # nobody's, as `null` is
 
 
 @functools.lru_cache(maxsize=16)  # clients send the same name again and again

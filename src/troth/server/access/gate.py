@@ -58,8 +58,9 @@ class AccessGate:
                 passage.on_stream = self._left
             passage.key_id = caller.key_id
             await self._app(scope, passage.receive, passage.send)
-        except ClientDisconnect:
-            raise
+        except ClientDisconnect:  # it left before its body was whole: no fault of ours, and nobody is there to answer
+            if not passage.has_begun:
+                await passage.fail(_cut_off())
         except asyncio.CancelledError:
             if not self._context.connections.take_refused():
                 raise
@@ -99,6 +100,10 @@ class AccessGate:
         return caller
 
 
+def _cut_off() -> ApiError:
+    return ApiError(400, "body_cut_off", "The connection ended before the body did.", headers={"Connection": "close"})
+
+
 def _invalid_key() -> ApiError:
     return ApiError(
         401,
@@ -136,7 +141,7 @@ class _Passage:
         self._got = 0
         self._is_body_over = False
         self._body_until: float | None = None
-        self._has_begun = False
+        self.has_begun = False
         self._is_stream = False
         self.is_counted = False
         self.on_stream: Any = lambda: None
@@ -183,7 +188,7 @@ class _Passage:
     async def send(self, message: Message) -> None:
         """Pass on a part of the answer."""
         if message["type"] in ("http.response.start", "websocket.accept"):
-            self._has_begun = True
+            self.has_begun = True
             headers = [*message.get("headers", []), (b"x-request-id", self._request_id.encode())]
             if self._prefix:
                 headers = [(name, self._below(value) if name == b"location" else value) for name, value in headers]
@@ -198,7 +203,7 @@ class _Passage:
 
     async def fail(self, error: ApiError) -> None:
         """Tell of an error; where the answer has begun already, end it, so that it is not taken for a whole one."""
-        if self._has_begun:
+        if self.has_begun:
             raise error
         if self._scope["type"] == "websocket":
             await self._close(error)
@@ -219,7 +224,7 @@ class _Passage:
 
     async def end(self, error: ApiError) -> None:
         """End what was under way with an error, whether it has begun to be answered or not."""
-        if not self._has_begun:
+        if not self.has_begun:
             await self.fail(error)
             return
         try:

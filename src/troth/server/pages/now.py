@@ -158,7 +158,7 @@ async def show(view: View) -> HtmlPage:
         ),
         _section(
             "owed",
-            "Not delivered yet",
+            "Not delivered",
             [delivery_row(view, delivery) for delivery in picture.owed],
             picture.not_delivered,
             view.link("promises"),

@@ -58,7 +58,7 @@ async def show(view: View) -> HtmlPage:
         tag("h1", "Promises"),
         _sum(counts) if counts is not None else None,
         join(
-            tag("h2", "Not delivered yet", id="owed"),
+            tag("h2", "Not delivered", id="owed"),
             rows((delivery_row(view, delivery) for delivery in owed), "owed-rows"),
             tag("h2", "All promises"),
         )

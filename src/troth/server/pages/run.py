@@ -14,7 +14,7 @@ from troth.runtime.workflows.render.markup import Html, cut, join, shown_json, t
 from troth.runtime.workflows.render.run_parts import cause, commands, question, row, undone
 from troth.runtime.workflows.render.svg import graph_svg
 from troth.runtime.workflows.render.words import RUN_MARKS, short_place, span, used
-from troth.server.access.owners import aclaim, afind
+from troth.server.access.owners import acheck_seen, aclaim, afind
 from troth.server.access.scopes import Scope, check_scope
 from troth.server.channels import HttpChannel
 from troth.server.errors import ApiError, not_found
@@ -43,7 +43,7 @@ async def show(view: View) -> HtmlPage:
     after = view.number("after")
     events, last = await view.ask(lambda: _events(view, run, after))
     parent = None if run.state is RunWord.DAMAGED else await view.ask(lambda: _parent(view, run.id))
-    completed = await view.ask(lambda: _completed(view, run)) if run.state in BAD else None
+    completed = await view.ask(lambda: _completed(view, run)) if run.state in BAD and run.steps else None
     body = join(_top(view, run, parent, completed), _below(view, run, events, after, last))
     return HtmlPage(f"{run.state}: {run.workflow} {run.id}", body, "runs", address(on="run", id=run.id)[1:])
 
@@ -61,12 +61,25 @@ def _completed(view: View, run: RunReport) -> str | None:
 
 
 async def _find(view: View, run_id: str) -> RunReport:
-    """A run of whoever looks."""
-    await afind(view.context, view.caller, "run", run_id)
+    """A run of whoever looks, or of a session of theirs."""
+    try:
+        await afind(view.context, view.caller, "run", run_id)
+    except ApiError:
+        if not await _is_of_own_session(view, run_id):
+            raise
     try:
         return await areport(view.context.runtime, run_id, talks=True)
     except UnknownRunError as unknown:
         raise not_found("run", run_id, advice="It may be in another store, or its id may be incomplete.") from unknown
+
+
+async def _is_of_own_session(view: View, run_id: str) -> bool:
+    """Whether a session of whoever looks governs the run. No server began it, so none has written down whose it is."""
+    try:
+        run = await areport(view.context.runtime, run_id)
+    except UnknownRunError:
+        return False
+    return run.session is not None and await acheck_seen(view.context, view.caller, run.session, "session")
 
 
 def _top(view: View, run: RunReport, parent: str | None, completed: str | None) -> Html:
@@ -86,8 +99,8 @@ def _top(view: View, run: RunReport, parent: str | None, completed: str | None) 
         _result(run) if run.state is RunWord.COMPLETED else None,
         (_question(view, run, step) for step in run.waiting_for if step.question),
         activity(run),
-        _go_on(view, run),
         undone(run),
+        _go_on(view, run),
         _about(view, run, parent, completed),
     )
 
@@ -109,6 +122,9 @@ def _about(view: View, run: RunReport, parent: str | None, completed: str | None
     return facts(
         fact("begun", moment(run.created_at)),
         fact("ended", moment(run.ended_at), f", took {took}") if took else None,
+        fact("session", tag("a", run.session, href=view.link("sessions", run.session)), f" by {run.agent}")
+        if run.session
+        else None,
         fact("part of", _other(view, parent)) if parent else None,
         fact("forked from", _compared(view, run, origin)) if origin else None,
         fact("last completed", _compared(view, run, completed)) if completed else None,
@@ -151,12 +167,18 @@ def _can_answer(view: View, step: StepReport) -> bool:
     return bool(step.question) and step.answered_at is None and not step.is_too_late() and view.may(Scope.ACT)
 
 
+def _answerable(view: View, run: RunReport) -> bool:
+    return any(_can_answer(view, step) for step in run.waiting_for)
+
+
 def _go_on(view: View, run: RunReport) -> Html:
     """The commands to go on with, and the buttons that do the same."""
     lines = run.commands(store_options(view.context.store))
     path = address("runs", run.id)
     overdue = run.state is RunWord.WAITING and run.overdue() > 0
     can_resume = run.state in (RunWord.FAILED, RunWord.INTERRUPTED, RunWord.ROLLBACK_INCOMPLETE) and not run.rolled_back
+    if run.session is not None:  # who goes on with it, and who ends it, is its session
+        return tag("div", commands(lines), class_="go-on") if lines and not _answerable(view, run) else Html("")
     budget = (
         [field("budget", f"new budget of {run.over_budget}", required=True, key="budget-")] if run.over_budget else []
     )
@@ -184,7 +206,7 @@ def _go_on(view: View, run: RunReport) -> Html:
     row_of_buttons = tag("div", buttons, class_="buttons") if buttons else None
     if not lines:
         return tag("div", row_of_buttons, class_="go-on")
-    if any(_can_answer(view, step) for step in run.waiting_for):  # the place to answer stands above, and does the same
+    if _answerable(view, run):  # the place to answer stands above, and does the same
         return tag(
             "div", tag("details", tag("summary", "as a command"), commands(lines)), row_of_buttons, class_="go-on"
         )
@@ -243,7 +265,8 @@ def _value(heading: str, thing: object) -> Html:
 
 def _extra(view: View, run: RunReport, step: StepReport) -> Iterator[Html]:
     """What only a page can offer with a step: to fork from there."""
-    if step.is_block or step.is_undo or not run.is_over or step.depth or step.started_at is None:
+    is_inner = step.is_block or step.is_undo or step.depth > 0
+    if is_inner or not run.is_over or step.started_at is None or run.session is not None:
         return
     path = address("runs", run.id)
     form = view.button(path, "Fork from here", scope=Scope.ACT, fields={"do": "fork", "step": step.place})

@@ -3,6 +3,7 @@
 from troth.runtime.workflows.record.diff import Difference, diff
 from troth.runtime.workflows.record.report import RunReport
 from troth.runtime.workflows.render.markup import Html, cut, join, shown_json, tag
+from troth.server.pages.frame.parts import badge, moment
 from troth.server.pages.frame.view import View
 
 __all__ = ["difference_table"]
@@ -11,8 +12,7 @@ __all__ = ["difference_table"]
 def difference_table(view: View, run: RunReport, other: RunReport) -> Html:
     """A row for each place where they differ; times are not compared."""
     differences = diff(other, run)
-    first = tag("a", other.id, href=view.link("runs", other.id))
-    second = tag("a", run.id, href=view.link("runs", run.id))
+    first, second = _name(view, other), _name(view, run)
     rows = (
         tag(
             "tr",
@@ -26,12 +26,22 @@ def difference_table(view: View, run: RunReport, other: RunReport) -> Html:
         tag("h1", "What differs"),
         tag(
             "div",
-            tag("table", tag("tr", tag("th", "where"), tag("th", first), tag("th", second)), rows, class_="diff"),
+            tag(
+                "table",
+                tag("thead", tag("tr", (tag("th", name, scope="col") for name in ("where", first, second)))),
+                tag("tbody", rows),
+                class_="diff",
+            ),
             class_="scroll",
         )
         if differences
         else tag("p", first, " and ", second, " do not differ, but for their times."),
     )
+
+
+def _name(view: View, run: RunReport) -> Html:
+    """One of the two, with how it stands."""
+    return join(badge(run.state), " ", tag("a", run.id, href=view.link("runs", run.id)), " ", moment(run.created_at))
 
 
 def _side(difference: Difference, *, first: bool) -> Html:

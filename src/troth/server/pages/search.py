@@ -29,6 +29,26 @@ def _marked(text: str, words: Sequence[str]) -> Html:
     return join(*(tag("mark", piece) if number % 2 else piece for number, piece in enumerate(pieces)))
 
 
+def _nothing(text: str) -> Html:
+    return empty(
+        tag("h2", "Nothing found"),
+        tag(
+            "p",
+            "No id, name, error or message has ",
+            tag("b", text),
+            " in it. Fewer words, or parts of them, find more.",
+        ),
+    )
+
+
+def _hints() -> Html:
+    """What can be searched for."""
+    return empty(
+        tag("p", "Paste an id from a log, or part of one: of a run, conversation, session or promise."),
+        tag("p", "Or write words in any order: of a workflow's name, an error, or what was said in a conversation."),
+    )
+
+
 async def show(view: View) -> HtmlPage:
     """The page."""
     text = view.word("text")
@@ -66,6 +86,6 @@ async def show(view: View) -> HtmlPage:
     elif following is not None:
         results = none_so_far()
     else:
-        results = empty(tag("p", f"Nothing has {text!r} in it.")) if text else Html("")
+        results = _nothing(text) if text else _hints()
     more = pager(view.link("search"), {"text": text, "before": before}, following)
     return HtmlPage("Search", join(tag("h1", "Search"), form, results, more), "search")

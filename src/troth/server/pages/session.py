@@ -164,11 +164,19 @@ def _about(session: Session) -> Html:
     )
 
 
+_ROOMS = {"run": "runs", "conversation": "conversations", "job": "jobs"}
+"""Where each kind of work has a page; an act has none."""
+
+
+def _linked(view: View, row: WorkRow) -> Html:
+    what = cut(row.what, 120)
+    return tag("a", what, href=view.link(_ROOMS[row.kind], row.id)) if row.kind in _ROOMS else tag("span", what)
+
+
 def _work(view: View, work: list[WorkRow], asked: set[str]) -> Html:
     """What is under way. An act that waits for a yes does not work."""
     if not work:
         return Html("")
-    rooms = {"conversation": "conversations", "job": "jobs"}
     items = (
         tag(
             "li",
@@ -177,7 +185,7 @@ def _work(view: View, work: list[WorkRow], asked: set[str]) -> Html:
                 "span",
                 tag("b", row.agent),
                 f" {row.kind} ",
-                tag("a", cut(row.what, 120), href=view.link(rooms.get(row.kind, "runs"), row.id)),
+                _linked(view, row),
                 " waits for approval" if row.id in asked else None,
             ),
             moment(row.begun_at),

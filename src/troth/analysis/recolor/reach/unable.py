@@ -65,7 +65,7 @@ def awaited_already(program: Program, functions: Sequence[Function], sites: Site
     for function in functions:
         awaited = [site for site in sites.calls if function in site.functions and site.use.kind in _AWAITS]
         if awaited and not gives_no_promise(program, function):
-            why = f"gives what its callers await already ({awaited[0].path}:{awaited[0].line})"
+            why = f"returns what its callers already await ({awaited[0].path}:{awaited[0].line})"
             unable.append(Waits(function, why, function.place[1], _lines(function)))
     return unable
 

@@ -81,7 +81,7 @@ def kept_made_plain(
         why = f"`{name}` holds its {noun if held.many else noun[:-1]}, and other things too"
         return Obstacle(site.path, site.line, site.text, why, site.functions)
     if any(edit is None for edit in edits):
-        return Obstacle(site.path, site.line, site.text, "the change cannot be said in the file", site.functions)
+        return Obstacle(site.path, site.line, site.text, "the change cannot be written in the file", site.functions)
     return [edit for edit in edits if edit is not None], gone
 
 

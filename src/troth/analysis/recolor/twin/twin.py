@@ -161,7 +161,7 @@ class Writing:
         """The edits that leave out an `await`."""
         tree, path = self.tree, self.tree.view.path
         if not isinstance(node.value, ast.Call):
-            self.refuse(node, "what is awaited is no call: plain code has nothing to wait for it with")
+            self.refuse(node, "what is awaited is not a call: sync code cannot wait for it")
         elif (why := self._stays_async(node.value)) is not None:
             self.refuse(node, why)
         start, parent = tree.start(node), tree.parent(node)
@@ -184,7 +184,7 @@ class Writing:
         if any(plain_dotted(name) is not None for name in names):
             return None
         is_of_loop = any(name.startswith(("asyncio.", "anyio.", "trio.")) for name in names)
-        return f"`{names[0]}` has no counterpart in plain code" if is_of_loop else None
+        return f"`{names[0]}` has no counterpart in sync code" if is_of_loop else None
 
     def has_sync_side(self, function: Function) -> bool:
         """Whether sync code can call a function that does the same."""

@@ -46,6 +46,10 @@ CASES = [
         fixed="async def load(): ...\nasync def main():\n    return (await load()).name  # here\n",
     ),
     Case(
+        "what a library keeps in an object that can be awaited",
+        good="import aiohttp\nasync def main(session: aiohttp.ClientSession):\n    return await session.ws_connect('x')._coro\n",
+    ),
+    Case(
         "an item",
         bad="async def load(): ...\nasync def main():\n    return load()['name']  # here\n",
         fixed="async def load(): ...\nasync def main():\n    return (await load())['name']  # here\n",

@@ -114,6 +114,28 @@ CASES = [
         bad=f"{_BUS}    def emit(self, event):\n        for handler in self.handlers:\n            handler(event)\nasync def save(event): ...\nbus = Bus()\nbus.on(save)  # here\n",
     ),
     Case(
+        "a handler that an object keeps under a name",
+        bad="class Bus:\n    def __init__(self):\n        self.slots = {}\n    def on(self, name, handler):\n        self.slots[name] = handler\n"
+        "    def emit(self, name):\n        self.slots[name]()\nasync def save(): ...\nbus = Bus()\nbus.on('x', save)  # here\n",
+    ),
+    Case(
+        "a handler that an object keeps under a name and awaits",
+        good="class Bus:\n    def __init__(self):\n        self.slots = {}\n    def on(self, name, handler):\n        self.slots[name] = handler\n"
+        "    async def emit(self, name):\n        await self.slots[name]()\nasync def save(): ...\nbus = Bus()\nbus.on('x', save)\n",
+    ),
+    Case(
+        "beside a class that awaits its own handlers",
+        bad=f"{_BUS}    def emit(self, event):\n        for handler in self.handlers:\n            handler(event)\n"
+        "class Waiting:\n    def __init__(self):\n        self.handlers = []\n    async def emit(self, event):\n        for handler in self.handlers:\n            await handler(event)\n"
+        "async def save(event): ...\nbus = Bus()\nbus.on(save)  # here\n",
+    ),
+    Case(
+        "beside a function that awaits the handlers",
+        good=f"{_BUS}    def emit(self, event):\n        for handler in self.handlers:\n            handler(event)\n"
+        "class Waiting:\n    @staticmethod\n    async def emit(bus, event):\n        for handler in bus.handlers:\n            await handler(event)\n"
+        "async def save(event): ...\nbus = Bus()\nbus.on(save)\n",
+    ),
+    Case(
         "a function of the project that hands on what it gets",
         good="def each(items, fn):\n    return [fn(item) for item in items]\nasync def save(item): ...\nasync def main(items):\n    for job in each(items, save):\n        await job\n",
     ),

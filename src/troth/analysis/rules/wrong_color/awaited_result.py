@@ -125,6 +125,11 @@ CASES = [
         good="from somewhere import lazy\n@lazy\nclass Query:\n    def __init__(self, name):\n        self.name = name\nasync def main():\n    return await Query('x')\n",
     ),
     Case(
+        "of a callable that is annotated with what the `await` gives",
+        good="from collections.abc import Callable\nclass Row: ...\nclass Api:\n    def __init__(self, request: Callable[..., Row]):\n        self.request = request\n"
+        "    async def get(self, make: Callable[[], Row]):\n        later = make()\n        return await self.request('x'), await make(), await later\n",
+    ),
+    Case(
         "a context that can be awaited as well",
         good="import aiohttp\nasync def main(session: aiohttp.ClientSession):\n    return await session.get('x')\n",
     ),

@@ -116,6 +116,16 @@ CASES = [
         "def report() -> None:\n    print(1)\ndef make():\n    return Runner(on_error=report)  # here\n",
     ),
     Case(
+        "put into a dict by a constructor",
+        bad="class Bus:\n    def __init__(self, first):\n        self.handlers = {}\n        self.handlers['first'] = first\n    async def emit(self):\n        for handler in self.handlers.values():\n            await handler()\n"
+        "def report() -> None:\n    print(1)\ndef make():\n    return Bus(report)  # here\n",
+    ),
+    Case(
+        "given to a constructor of the base",
+        bad="class Runner:\n    def __init__(self, on_error):\n        self.on_error = on_error\n    async def run(self):\n        await self.on_error()\n"
+        "class Loud(Runner):\n    def __init__(self):\n        super().__init__(lambda: print(1))  # here\n",
+    ),
+    Case(
         "an async one",
         good="async def execute(step, executor):\n    return await executor()\nasync def charge():\n    print('paid')\nasync def main():\n    await execute(1, charge)\n",
     ),
@@ -163,15 +173,7 @@ def check(program: Program) -> Iterator[Finding]:
     """Plain functions handed to somebody who awaits them."""
     slots = _slots()
     called = program.calling.names_asked()
-    names = {
-        name
-        for name in called
-        if name in slots
-        or (
-            (program.index.may_await_parameters(name) or name in takers_of_callbacks(program))
-            and _awaits_what_it_is_given(program, name)
-        )
-    }
+    names = {name for name in called if name in slots or _awaits_what_it_is_given(program, name)}
     for function in program.calling.asked_naming(names):
         if any(callee.rpartition(".")[2] in _EXPECTING for callee in function.facts.calls):
             continue  # a test that waits for an error
@@ -241,7 +243,9 @@ def _awaits_what_it_is_given(program: Program, name: str) -> bool:
     """Whether a function or a class of that name has a parameter that it awaits."""
     answers: MutableMapping[str, bool] = program.answers_to("awaits what it is given")
     if name not in answers:
-        takers = [*program.calling.functions_named(name), *program.calling.constructors_of(name)]
+        takers = program.index.may_await_parameters(name)
+        if name in takers_of_callbacks(program):
+            takers = [*takers, *program.calling.functions_named(name), *program.calling.constructors_of(name)]
         answers[name] = any(_awaited_in(program, taker) for taker in takers)
     return answers[name]
 

@@ -13,20 +13,18 @@ from typing import TYPE_CHECKING, NamedTuple
 from troth.analysis.facts.fields import AT, ATTR_BASE, ATTR_NAME, CALL_ARGS, CALL_FUNC, CALL_KEYWORDS, KIND, NAME_ID
 from troth.analysis.facts.names import last_name
 from troth.analysis.facts.nodes import children
+from troth.analysis.semantics.resolve.name_index import AWAITING, gives_to_awaiter
 from troth.analysis.semantics.symbols import Class
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, MutableMapping
 
-    from troth.analysis.facts.model import At, FunctionFacts, Node
+    from troth.analysis.facts.model import At, Node
     from troth.analysis.semantics.infer.inference import Inference
     from troth.analysis.semantics.symbols import Function
 
 __all__ = ["AwaitedParameter", "asks_for_color", "awaited_parameters"]
 
-_AWAITING = frozenset(
-    {"wait_for", "shield", "create_task", "ensure_future", "gather", "start_soon", "run_until_complete"}
-)
 _ASKING = re.compile(r"(?i)is_?async|is_?coro|is_?awaitable|maybe|callable_is|async_callable")
 
 
@@ -67,17 +65,12 @@ def _find(function: Function) -> Iterator[AwaitedParameter]:
     every = [function, *inside]
     around = [function.facts for function in every]
     called = {callee for f in around for callee in f.awaited if callee in params}
-    called |= {callee for f in around for callee in f.calls if callee in params and _gives_on(f)}
+    called |= {callee for f in around for callee in f.calls if callee in params and gives_to_awaiter(f)}
     if called and not any(_asks(f.calls) for f in around):
         for name in sorted(called):
             uses = [use for function in every for use in _uses(function.body(), ("name", name), "", [])]
             if uses and all(how == "awaited" for how, _ in uses):
                 yield AwaitedParameter(function, name, module.path, uses[0][1])
-
-
-def _gives_on(facts: FunctionFacts) -> bool:
-    """Whether somebody whom a function calls may await the results of what else it calls."""
-    return any(callee.rpartition(".")[2] in _AWAITING for callee in (*facts.calls, *facts.awaited))
 
 
 def _kept(init: Function, cls: Class) -> Iterator[AwaitedParameter]:
@@ -126,7 +119,7 @@ def _uses(
             arguments = (*node[CALL_ARGS], *[value for _, value in node[CALL_KEYWORDS]])
             # It may be run in a thread by whoever gets it, or be asked for its color.
             found += [("handed on", node[AT]) for argument in arguments if _is(argument, wanted)]
-            _uses(arguments, wanted, "awaited" if last_name(node[CALL_FUNC]) in _AWAITING else "", found)
+            _uses(arguments, wanted, "awaited" if last_name(node[CALL_FUNC]) in AWAITING else "", found)
         else:
             _uses(children(node), wanted, "", found)
     return found

@@ -32,6 +32,7 @@ from troth.analysis.semantics.evidence.doubts import (
     sync_flag,
     sync_namesake,
     test_double,
+    unfit_arguments,
 )
 from troth.analysis.semantics.evidence.judging import Judged, Judging
 from troth.analysis.semantics.evidence.question import Question, is_carried, is_of_unknown_base, is_unlisted
@@ -97,6 +98,7 @@ _DOUBTS: tuple[tuple[str, Callable[[Question], bool]], ...] = (
 _DOUBTS_ABOUT_DEFINITIONS: tuple[tuple[str, Callable[[Question], bool]], ...] = (
     ("sync-call-sites", sync_call_sites.doubts),
     ("foreign-receiver", foreign_receiver.doubts),
+    ("unfit-arguments", unfit_arguments.doubts),
 )
 
 WITNESSES = (*(name for name, _ in _WITNESSES), "decorated", "receiver-methods", "attribute-name")

@@ -1031,8 +1031,11 @@ def _is_looked_into(value: Value, name: str) -> bool:
     """Whether its author knows better what it is, where only its siblings say that it is a promise.
 
     A private attribute of it is read, it is asked whether it is done, as tasks and statuses that run by themselves are,
-    or what its method gives is awaited: `await User.get(1).prefetch("posts")`.
+    or what its method gives is awaited: `await User.get(1).prefetch("posts")`. A context that can be awaited is an object
+    of the library, with private attributes of its own: `await session.ws_connect(url)._coro`.
     """
+    if isinstance(value, AwaitableContext):
+        return name[0] == "_"
     site = value.site if isinstance(value, Coroutine) else None
     if site is None or not site.by_siblings:
         return False

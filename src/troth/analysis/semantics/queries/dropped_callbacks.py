@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from troth.analysis.facts.fields import (
     ANNASSIGN_TARGET,
     ANNASSIGN_VALUE,
+    ASSIGN_TARGETS,
+    ASSIGN_VALUE,
     AT,
     ATTR_BASE,
     ATTR_NAME,
@@ -34,7 +36,7 @@ from troth.analysis.facts.fields import (
     TEST,
     VALUE,
 )
-from troth.analysis.facts.model import PARAM_NAME
+from troth.analysis.facts.model import PARAM_NAME, body_of, speaks_of
 from troth.analysis.facts.nodes import children, of_kind
 from troth.analysis.incremental.project_queries import part
 from troth.analysis.semantics.evidence.awaited_parameters import AwaitedParameter, asks_for_color
@@ -42,11 +44,11 @@ from troth.analysis.semantics.infer.identity_functions import returned
 from troth.analysis.semantics.symbols import Class
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, MutableMapping
+    from collections.abc import Collection, Iterable, Iterator, MutableMapping
 
-    from troth.analysis.facts.model import At, FileFacts, Node
+    from troth.analysis.facts.model import At, FileFacts, FunctionFacts, Node
     from troth.analysis.semantics.program import Program
-    from troth.analysis.semantics.symbols import Function
+    from troth.analysis.semantics.symbols import Function, Module
 
 __all__ = [
     "DroppedCallback",
@@ -59,6 +61,8 @@ __all__ = [
 _PUTTING = frozenset({"append", "add", "appendleft"})
 _HARMLESS = frozenset({"append", "add", "appendleft", "remove", "discard", "clear", "pop"})
 _COPYING = frozenset({"list", "tuple", "set"})
+_SUBSCRIPT = ("index",)
+_FEWEST_OF_A_FILLING_METHOD = 2  # parameters: an object, and what it keeps under a key of its own
 _ASKING = frozenset({"callable", "len", "bool", "repr", "str", "id"})
 
 
@@ -90,14 +94,28 @@ def _takers(file: FileFacts) -> frozenset[str]:
         if value is not None and value[KIND] == "name"
     }
     for index, facts in enumerate(file.functions):
-        if not facts.params:
+        # The first parameter of a method is what it is called on: `cls(…)` makes an object of it.
+        params = {param[PARAM_NAME] for param in (facts.params[1:] if facts.owner >= 0 else facts.params)}
+        if not params:
             continue
-        params = {param[PARAM_NAME] for param in facts.params}
         takes = not params.isdisjoint(facts.calls) or any((index, name) in storing for name in params)
+        takes = takes or _fills_in(facts, params)
         if takes or any(callee.rpartition(".")[2] in _PUTTING and "." in callee for callee in facts.calls):
             is_init = facts.name == "__init__" and facts.owner >= 0
             names.add(file.classes[facts.owner].name if is_init else facts.name)
     return frozenset(names)
+
+
+def _fills_in(facts: FunctionFacts, params: Collection[str]) -> bool:
+    """Whether a method puts what it is given under a key: `self.handlers[name] = handler`."""
+    if facts.owner < 0 or len(params) < _FEWEST_OF_A_FILLING_METHOD or not speaks_of(facts, _SUBSCRIPT):
+        return False
+    return any(
+        node[ASSIGN_VALUE][KIND] == "name"
+        and node[ASSIGN_VALUE][NAME_ID] in params
+        and any(target[KIND] == "index" for target in node[ASSIGN_TARGETS])
+        for node in of_kind(body_of(facts), "assign")
+    )
 
 
 def dropped_callbacks(program: Program, function: Function) -> dict[str, DroppedCallback]:
@@ -257,10 +275,16 @@ def _used_in_file(cls: Class, attribute: str, *, is_collection: bool, is_awaited
         while around is not None and around.owner is None:
             around = around.parent
         is_own = around is not None and around.index in methods
-        receiver = around.facts.params[0][0] if is_own and around is not None and around.facts.params else ""
+        receiver = around.facts.params[0][PARAM_NAME] if around is not None and around.facts.params else ""
         if is_own and asks_for_color(function):
             return None
-        uses = _Uses(("attr", receiver, attribute), receiver, is_collection=is_collection, is_awaited=is_awaited)
+        uses = _Uses(
+            ("attr", receiver, attribute),
+            receiver if is_own else "",
+            is_collection=is_collection,
+            is_awaited=is_awaited,
+            of_another="" if is_own or around is None or around.decorated_with("staticmethod") else receiver,
+        )
         uses.read(function.body())
         if uses.is_open:
             return None
@@ -274,6 +298,10 @@ def _reaches_in(program: Program, path: str, cls: Class, attribute: str) -> bool
     if path == cls.module.path:
         return False
     module = program.module(path)
+    return module.recalled((f"taken from outside: {attribute}", 0), lambda: _is_taken(module, attribute))
+
+
+def _is_taken(module: Module, attribute: str) -> bool:
     return any(
         node[ATTR_NAME] == attribute and node[ATTR_BASE] != ("name", "self")
         for index in range(len(module.facts.functions))
@@ -292,8 +320,10 @@ class _Uses:
         is_collection: bool = False,
         is_awaited: bool = False,
         may_be_returned: bool = False,
+        of_another: str = "",
     ) -> None:
         self.wanted = wanted
+        self.of_another = of_another  # the `self` of another class, which has an attribute of that name for itself
         self.tag = "await" if is_awaited else "expr"  # the calls that are looked for stand in such a node
         self.receiver = receiver
         self.is_collection = is_collection
@@ -345,7 +375,9 @@ class _Uses:
     def _is_it(self, node: Node) -> bool:
         if self.wanted[KIND] == "name":
             return bool(node == self.wanted)
-        return bool(node[KIND] == "attr" and node[ATTR_NAME] == self.wanted[2])
+        if node[KIND] != "attr" or node[ATTR_NAME] != self.wanted[2]:
+            return False
+        return not self.of_another or bool(node[ATTR_BASE] != ("name", self.of_another))
 
     def _is_content(self, node: Node) -> bool:
         """`self.handlers`, and what of it is looped over: a copy, one of its lists, its values."""

@@ -33,6 +33,7 @@ from troth.analysis.semantics.values import (
     AsyncContext,
     AwaitableContext,
     Builtin,
+    CallableType,
     ClassObject,
     External,
     FunctionValue,
@@ -273,8 +274,11 @@ def _givers(program: Program, function: Function, node: Node) -> list[Value | No
 def _may_give_more(program: Program, operand: Operand, giver: Value | None) -> bool:
     """Whether a function may give something else than it says.
 
-    It may be that of an async twin, or it is annotated with what its body hands on from somebody unknown.
+    It may be that of an async twin, or it is annotated with what its body hands on from somebody unknown. Of a callable
+    nothing but the annotation is known, which often names what an `await` of the call gives.
     """
+    if isinstance(giver, CallableType):
+        return operand.how == "await"
     called = giver.function if isinstance(giver, FunctionValue) else None
     if not isinstance(called, Function):
         return isinstance(giver, FunctionValue) and operand.how == "await" and operand.node[KIND] == "call"

@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from troth.analysis.facts.model import ASYNC, GENERATOR
+from troth.analysis.facts.fields import ASSIGN_TARGETS, KIND, NAME_ID
+from troth.analysis.facts.model import ASYNC, GENERATOR, PARAM_NAME, body_of
 from troth.analysis.facts.names import class_keys, decorator_name, function_keys, last_name
+from troth.analysis.facts.nodes import of_kind
 from troth.analysis.incremental.dependencies import EVERYTHING
 
 if TYPE_CHECKING:
@@ -22,8 +24,12 @@ if TYPE_CHECKING:
     from troth.analysis.semantics.resolve.project_files import ProjectFiles
     from troth.analysis.semantics.symbols import Class, Function
 
-__all__ = ["Index", "called_in", "receiver_in", "said"]
+__all__ = ["AWAITING", "Index", "called_in", "gives_to_awaiter", "receiver_in", "said"]
 
+AWAITING = frozenset(
+    {"wait_for", "shield", "create_task", "ensure_future", "gather", "start_soon", "run_until_complete"}
+)
+_PUTTING = frozenset({"append", "add", "appendleft"})
 _ANY = "?"  # a base that is no name: what it means only a look at it can tell
 _BITS = 20  # for the number of a function or class in its file
 _WITHIN = (1 << _BITS) - 1
@@ -109,9 +115,9 @@ class Index:
         """The functions with a parameter that is annotated with something of that last name."""
         return list(self._functions(self._look("annotated", name)))
 
-    def may_await_parameters(self, name: str) -> bool:
-        """Whether a function or a class of that name calls a parameter, or what it keeps of one, and may await that."""
-        return bool(self._look("awaiting", name))
+    def may_await_parameters(self, name: str) -> list[Function]:
+        """The functions and constructors of that name that may await what a parameter gives, or whose class may."""
+        return list(self._functions(dict.fromkeys(self._look("awaiting", name))))
 
     def is_awaited(self, name: str) -> bool:
         """Whether some function calls and awaits something of that name."""
@@ -229,19 +235,61 @@ def _awaited(file: FileFacts, start: int) -> Iterator[tuple[str, int]]:
 def _awaiting(file: FileFacts, start: int) -> Iterator[tuple[str, int]]:
     """Functions by name, constructors by their class too, that seem to await what calling a parameter gives."""
     for place, f in enumerate(file.functions, start):
-        is_kept = f.name == "__init__" and f.owner >= 0
+        if not f.params and f.parent <= 0:
+            continue
+        is_kept = f.name == "__init__" and f.owner >= 0 and _awaits_kept(file, place - start)
         if is_kept:
             yield file.classes[f.owner].name, place
-        if is_kept or (f.params and _calls_one(f.params, f)):
+        if is_kept or _awaits_one(f.params, f):
             yield f.name, place
         if f.parent > 0:  # what a function inside awaits may be a parameter of the one around
             around = file.functions[f.parent]
-            if around.params and _calls_one(around.params, f):
+            if _awaits_one(around.params, f):
                 yield around.name, start + f.parent
 
 
-def _calls_one(params: tuple[Param, ...], f: FunctionFacts) -> bool:
-    return any(param[0] in f.awaited or param[0] in f.calls for param in params)
+def _awaits_one(params: tuple[Param, ...], f: FunctionFacts) -> bool:
+    names = [param[PARAM_NAME] for param in params]
+    return any(name in f.awaited for name in names) or (any(name in f.calls for name in names) and gives_to_awaiter(f))
+
+
+def _awaits_kept(file: FileFacts, index: int) -> bool:
+    """Whether a constructor keeps a parameter that its class seems to await, by the name of the attribute.
+
+    What is kept in a collection is awaited as one of its items, or as the variable of a loop.
+    """
+    init = file.functions[index]
+    cls = file.classes[init.owner]
+    params = {param[PARAM_NAME] for param in init.params}
+    attributes = {
+        attribute
+        for attribute, setter, _, value in cls.self_attributes
+        if setter == index and value is not None and value[KIND] == "name" and value[NAME_ID] in params
+    }
+    inside = f"{cls.qualname}."
+    has_items = False
+    for f in file.functions:
+        if not f.qualname.startswith(inside):
+            continue
+        for callee in (*f.awaited, *f.calls) if gives_to_awaiter(f) else f.awaited:
+            _, dot, name = callee.rpartition(".")
+            if dot and name in attributes:
+                return True
+            has_items = has_items or not dot
+    return has_items and _collects(init)
+
+
+def _collects(f: FunctionFacts) -> bool:
+    """Whether a function puts something into a collection."""
+    if any("." in callee and callee.rpartition(".")[2] in _PUTTING for callee in f.calls):
+        return True
+    assigns = of_kind(body_of(f), "assign")
+    return any(target[KIND] == "index" for assign in assigns for target in assign[ASSIGN_TARGETS])
+
+
+def gives_to_awaiter(f: FunctionFacts) -> bool:
+    """Whether a function calls something that may await what else it calls: `wait_for(f(), 1)`."""
+    return any(callee.rpartition(".")[2] in AWAITING for callee in (*f.calls, *f.awaited))
 
 
 def _inits(file: FileFacts, start: int) -> Iterator[tuple[str, int]]:

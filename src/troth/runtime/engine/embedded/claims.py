@@ -21,6 +21,7 @@ from troth.runtime.engine.rewind import (
     write_reopening,
 )
 from troth.runtime.store import Store, Transaction
+from troth.runtime.store.errors import half_letter
 from troth.runtime.store.json_codec import read
 from troth.runtime.store.large_values import ANY_SIZE, LARGE, is_large, keep_well
 from troth.runtime.store.sqlite.transaction import run_topic
@@ -59,6 +60,8 @@ class Claim:
         *,
         is_large: bool = False,
     ) -> None:
+        if not run_id.isascii():
+            _check_whole(run_id)
         self.run_id = run_id
         self.resource = run_topic(run_id)
         self.token = token
@@ -168,6 +171,14 @@ class Claims:
 
         is_big = is_large(run.args)
         return Claim(fork_id, token, write, is_large=is_big)
+
+
+def _check_whole(run_id: str) -> None:
+    """Refuse an id that no store keeps. Its lease could be neither taken nor, for ever after, given back."""
+    try:
+        run_id.encode()
+    except UnicodeEncodeError as cause:
+        raise half_letter(cause) from cause
 
 
 def _last_seen(tx: Transaction, run_id: str) -> float | None:

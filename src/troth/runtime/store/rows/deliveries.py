@@ -53,6 +53,7 @@ _NO_LEASE = "owner = NULL, token = NULL, leased_until = NULL"
 _THIS = "(session, promise) = (SELECT session, number FROM promises WHERE id = ?) AND kind = ? AND seq = ?"
 _PENDING = "state IN ('due', 'leased', 'stored')"
 _ATTEMPTS = 20  # attempts that are kept of each delivery, the last ones: a row is written anew with each of them
+_DIGITS = 18  # of the longest number that every store can be asked for
 _WORDS = 300  # letters that are kept of what a receiver said to an attempt
 LOST = "its sender ended, or stopped responding, before an answer was recorded"
 """What is written down of an attempt that nobody has settled."""
@@ -88,9 +89,11 @@ def with_attempt(written: str | None, attempt: DeliveryAttempt) -> str:
 
 def place_of(delivery_id: str) -> tuple[str, str, int]:
     """Promise, kind and number of a delivery. An id that is not one of a delivery is no place of any."""
-    promise, _, number = delivery_id.rpartition("-")
+    text: object = delivery_id
+    promise, _, number = text.rpartition("-") if isinstance(text, str) else ("", "", "")
     promise, _, kind = promise.rpartition("-")
-    return (promise, kind, int(number)) if number.isdecimal() and str(int(number)) == number else ("", "", 0)
+    is_number = number.isdecimal() and len(number) <= _DIGITS and str(int(number)) == number
+    return (promise, kind, int(number)) if is_number else ("", "", 0)
 
 
 def due_places(execute: Callable[..., sqlite3.Cursor]) -> Iterator[tuple[str, str | None]]:

@@ -70,6 +70,7 @@ class PromiseReader:
 
     def newest(self, *, session: str | None = None, work: str | None = None, limit: int = 100) -> list[PromiseRecord]:
         """Promises, the newest first; of one session or one kind of work, if these are named."""
+        limit = min(limit, _ALL)
         where, values = ["true"], list[object]()
         if work is not None:
             where.append(
@@ -142,6 +143,7 @@ class PromiseReader:
         limit: int = 100,
     ) -> list[DeliveryRecord]:
         """Deliveries, the oldest first; without `states`, those that are still pending and those that are dead."""
+        limit = min(limit, _ALL)
         wanted_states = _PENDING_OR_DEAD if states is None else sorted({DeliveryState(state) for state in states})
         filters = {"session": session, "channel": channel}
         only = "".join(f" AND d.{column} = ?" for column, value in filters.items() if value is not None)
@@ -250,7 +252,7 @@ class PromiseReader:
         """What was given up, or given up for the time being, the oldest first."""
         rows = self._rows(
             "SELECT seq, kind, at, payload FROM events WHERE stream = ? AND seq > ? ORDER BY seq LIMIT ?",
-            (OUTBOX_STREAM, after, limit),
+            (OUTBOX_STREAM, max(-_ALL, min(after, _ALL)), min(limit, _ALL)),
         )
         return [
             PromiseIncident(seq, kind, at, read(payload, f"incident {seq} of the outbox"))

@@ -327,7 +327,9 @@ def _leaf(step: StepSpec, place: str, depth: int, rows: _Rows, *, is_alive: bool
     if question:
         report = replace(report, question=str(question.get("question", "")), shown=question.get("shown", {}))
     if step.kind == "approval" and (wait := rows.waits.get(place)) is not None:
-        report = replace(report, deadline=_deadline(wait), timed_out=wait.state is StepState.FAILED)
+        asked_at = min(row.started_at, wait.started_at)  # the row of a question that was denied is made at its end
+        timed_out = wait.state is StepState.FAILED
+        report = replace(report, started_at=asked_at, deadline=_deadline(wait), timed_out=timed_out)
     if step.kind == "sleep" and row.state is StepState.FAILED and row.kind == "wait":
         return replace(report, state=StepWord.DONE, error=None)
     if step.kind == "approval" and row.state is StepState.FAILED and row.kind == "wait":

@@ -179,6 +179,7 @@ class StepReport:
         return spans
 
 
+_ADVICE = {RunWord.DAMAGED: (("troth store check", "read everything in the store, and list what is damaged"),)}
 _EXAMPLES = {"time": "…s", "steps": "…", "tokens": "…", "cost": "…"}
 
 
@@ -208,6 +209,10 @@ class RunReport:
     """Whether it waits and no process carries it out, so that somebody has to go on with it when it is due."""
     over_budget: str | None = None
     """The limit of its budget at which it stopped, as in `tokens`."""
+    session: str | None = None
+    """The governed session that it is run in, which alone goes on with it; None where it is in none."""
+    agent: str | None = None
+    """The member of that session who runs it."""
 
     @property
     def tokens(self) -> int:
@@ -270,7 +275,10 @@ class RunReport:
 
         `options` stand at the end of each: ` --store FILE` where the run is not in the usual one, ` --app …`.
         """
-        return tuple((command + options, says) for command, says in self._commands(quote(self.id)))
+        lines = self._commands(quote(self.id))
+        if self.session is not None:  # each of its steps is judged there, so nobody else goes on with it
+            lines = tuple((command, says) for command, says in lines if command.startswith("troth runs approve "))
+        return tuple((command + options, says) for command, says in lines)
 
     @property
     def _why_due(self) -> str:
@@ -315,4 +323,4 @@ class RunReport:
                 return ((f"troth runs resume {run}", f"try again to {names}; completed undos are not repeated"),)
             case RunWord.ROLLED_BACK | RunWord.CANCELLED:
                 return (again,)
-        return ()
+        return _ADVICE.get(self.state, ())

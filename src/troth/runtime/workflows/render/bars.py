@@ -19,7 +19,7 @@ STYLE = """
 .bars > div { overflow-wrap: anywhere; min-width: 0; }
 .bar svg { display: block; width: 100%; height: 1.1rem; border-left: 1px solid var(--line);
   border-right: 1px solid var(--line); overflow: visible; }
-.bar rect.work { fill: currentColor; stroke: currentColor; }
+.bar rect.work { fill: currentColor; stroke: currentColor; stroke-width: 2; }
 .bar rect.wait { fill: url(#hatch); stroke: currentColor; stroke-width: 1; }
 .bar line.gone { stroke: var(--soft); stroke-width: 2; stroke-dasharray: 2 3; }
 .hatch path { stroke: currentColor; stroke-width: 1; }

@@ -148,4 +148,5 @@ def about(run: RunReport) -> str:
     forked = f", forked from {run.forked_from}" if run.forked_from else ""
     spent = f", used {used(run.tokens, run.cost)}" if run.tokens or run.cost else ""
     source = f", from {short_place(run.source)}" if run.source else ""
-    return f"started {at(run.created_at)}{took}{forked}{spent}{source}"
+    governed = f", in the session {run.session} by {run.agent}" if run.session else ""
+    return f"started {at(run.created_at)}{took}{forked}{governed}{spent}{source}"

@@ -46,6 +46,8 @@ def _draw(run: RunReport, width: int, paint: Paint, options: str) -> Iterator[st
     state = paint(f"{RUN_MARKS[run.state]} {run.state}", _STATE_COLORS.get(run.state, "bold"))
     yield f"{paint(run.workflow, 'bold')}  {run.id}  {state}{took}"
     yield f"started {at(run.created_at)}" + (f", forked from {run.forked_from}" if run.forked_from else "")
+    if run.session:
+        yield f"in the session {run.session}, by {run.agent}"
     if run.tokens or run.cost:
         yield f"used    {used(run.tokens, run.cost)}"
     if run.inputs:

@@ -19,7 +19,7 @@ _FLAGS = words("keywords", "sync")
 CASES = [
     EvidenceCase(
         "asked for at the call",
-        "class Queue:\n    async def submit_job(self, job): ...\n\n\n"
+        "class Queue:\n    async def submit_job(self, job, sync=False): ...\n\n\n"
         "async def main(queue):\n    queue.submit_job(1, sync=True)  # lost\n",
     ),
 ]
