@@ -62,6 +62,22 @@ def test_output_that_was_removed_is_told(runtime, path):
     runtime.jobs.write(job, end=True)
     runtime.jobs.wait(job, 60)
     assert "its output is gone" in runtime.outbox.read(f"{job}-done-1").text
+    output = runtime.jobs.read(job)
+    assert (output.text, output.is_removed) == ("", True)
+    assert "was removed" in output.note
+
+
+def test_what_was_done_at_once_names_no_file(runtime):
+    """All of its output is in the answer, and its files are gone."""
+    result = runtime.jobs.start("echo here", detach="never").result
+    assert (result["output"], result["output_cut"], result["output_file"]) == ("here\n", 0, None)
+
+
+def test_a_job_that_did_not_start_has_no_output_that_was_removed(runtime):
+    """Nothing was printed, so nothing is missing."""
+    with pytest.raises(JobStartError):
+        runtime.jobs.start(["no-such-program"], job_id="never")
+    assert runtime.jobs.read("never").note is None
 
 
 def test_a_job_of_which_nothing_is_left_is_lost(runtime, path, monkeypatch):

@@ -836,3 +836,46 @@ def test_the_helper_of_a_receiver():
     assert sorted(fresh) == list(range(50))
     seen.forget("3")
     assert seen.is_new("3")
+
+
+@pytest.mark.parametrize("kind", [Switch, AsyncSwitch])
+@pytest.mark.parametrize("way", ["the channel", "the runtime"])
+def test_a_send_under_way_is_waited_for_when_it_is_closed(path, kind, way):
+    """Its receipt counts: what has arrived does not arrive again, and nothing more is sent."""
+    begun = threading.Event()
+
+    class Brief(kind):
+        def wait_a_moment(self, delivery):
+            begun.set()
+            self.tried.append(delivery)
+            return self.freed.wait(0.05)
+
+        if kind is Switch:
+
+            def send(self, delivery):
+                self.wait_a_moment(delivery)
+                return Switch.send(self, delivery)
+        else:
+
+            async def send(self, delivery):
+                await asyncio.to_thread(self.wait_a_moment, delivery)
+                return Switch.send(self, delivery)
+
+    with Runtime(path, delivery=QUICK, in_process=False) as runtime:
+        with bind("s", None, Capability.STORE):
+            promises = [runtime.promises.start(give, number).promise for number in range(3)]
+            ids = [f"{promise.wait(60).id}-done-1" for promise in promises]
+        channel = Brief()
+        runtime.open_channel(channel)
+        with bind("s", channel):
+            assert begun.wait(60)
+        if way == "the channel":
+            runtime.close_channel(channel)
+    with SqliteStore(path) as store:
+        assert store.promises.counts().delivered == len(channel.sent) == 1
+    with Runtime(path, delivery=QUICK, in_process=False) as runtime:
+        again = Switch()
+        runtime.open_channel(again)
+        with bind("s", again):
+            until(lambda: len(again.sent) == 2)
+        assert [*channel.ids, *again.ids] == ids

@@ -296,3 +296,37 @@ def test_a_damaged_run_hides_none_of_the_others(path):
             connection.execute("UPDATE runs SET label = x'ff' WHERE id = 'r000003'")
         items = {item.id: item.state for item in store.lists.runs()}
     assert (len(items), items["r000003"]) == (6, "damaged")
+
+
+@pytest.mark.parametrize("states", [None, ["stored"], ["due", "dead"], ["leased", "delivered"], ["expired"]], ids=str)
+@pytest.mark.parametrize("limit", [1, 3, 50])
+def test_pages_of_deliveries_of_many_sessions_are_one_list(tmp_path, states, limit):
+    """Whatever state they are in, and whoever they belong to: nothing is left out, and nothing comes twice."""
+    chance, path = random.Random(7), tmp_path / "troth.db"
+    with SqliteStore(path) as store:
+        rows = []
+        for number in range(1, 121):
+            session = f"s{chance.randrange(25)}"
+            promise = NewPromise(f"p{number}", session, "x", f"{number}", "t", None, None, None, 1.0)
+            store.commit(POINT, lambda tx, promise=promise: tx.promises.add(promise))
+            for kind in chance.sample(["done", "watch", "summary"], k=2):
+                state = chance.choice(["due", "leased", "stored", "delivered", "expired", "dead"])
+                is_over = state in {"delivered", "expired", "dead"}
+                rows.append((state, session, number, kind, chance.randrange(1, 12), 1.0, 1.0, 2.0 if is_over else None))
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            connection.executemany(
+                "INSERT INTO deliveries (state, session, promise, kind, seq, created_at, updated_at, finished_at) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                rows,
+            )
+            connection.commit()
+        found, cursor = [], None
+        while True:
+            page = store.lists.deliveries(states=states, cursor=cursor, limit=limit)
+            found += [item.id for item in page]
+            cursor = page.next
+            if cursor is None:
+                break
+            assert len(page) == limit
+    wanted = sorted((row[2:5] for row in rows if states is None or row[0] in states), reverse=True)
+    assert found == [f"p{number}-{kind}-{seq}" for number, kind, seq in wanted]

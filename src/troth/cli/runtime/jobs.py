@@ -95,12 +95,16 @@ def _read(runtime: "Runtime", args: argparse.Namespace) -> int:
         say_json({**asdict(output), "note": output.note})
         return Exit.CLEAN
     after, remaining = args.after, args.limit
-    while remaining is None or remaining > 0:
+    while True:
         output = runtime.jobs.read(args.job, after, limit=_PIECE if remaining is None else min(remaining, _PIECE))
         if output.end == after or not say_bytes(output.text.encode(sys.stdout.encoding or "utf-8", "replace")):
             break
         remaining = None if remaining is None else remaining - (output.end - after)
         after = output.end
+        if remaining is not None and remaining <= 0:
+            break
+    if output.is_removed:
+        sys.stderr.write(f"{output.note}\n")
     unread = runtime.jobs.get(args.job).output_bytes - after
     if unread > 0:
         sys.stderr.write(f"{unread} bytes follow: `--after {after}`\n")

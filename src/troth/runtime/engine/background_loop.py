@@ -77,12 +77,15 @@ class BackgroundLoop:
         if portal is not None:
             portal.close()
 
-    def end(self, name: str) -> None:
-        """End the tasks of that name, and wait for those on our own loop."""
-        for task in [task for task in list(self._tasks) if task.get_name() == name]:
+    def end(self, *names: str) -> None:
+        """End the tasks of these names, and wait for those on our own loop."""
+        endings = []
+        for task in [task for task in list(self._tasks) if task.get_name() in names]:
             ended = threading.Event()
             task.get_loop().call_soon_threadsafe(_cancel, task, ended)
-            if threading.current_thread().name != self._name:
+            endings.append(ended)
+        if threading.current_thread().name != self._name:
+            for ended in endings:
                 ended.wait(_PATIENCE)
 
     async def end_here(self) -> None:

@@ -280,7 +280,8 @@ class Jobs:
                 if not ended.wait(1.0) and process is not None and not process.is_supervised:
                     ending = files.ending() or JobEnding(time.time(), None, "lost")
                     break
-            return Inline(outcome_of(title_of(details.command), ending, files, ending.ended_at, tail=None).result)
+            outcome = outcome_of(title_of(details.command), ending, files, ending.ended_at, tail=None)
+            return Inline({**outcome.result, "output_file": None})  # all of it is here, and the file goes
         except BaseException:
             files.stop("stop")
             raise
@@ -433,7 +434,8 @@ class Jobs:
         files = self._files_here(job_id, "read")
         is_over = record.is_settled or files.ending() is not None
         text, end = _letters(files, after, limit, is_over=is_over)
-        return Output(text, after, end, files.size(), is_over, str(files.output))
+        is_removed = is_over and not files.output.exists() and (record.error or {}).get("type") != "JobStartError"
+        return Output(text, after, end, files.size(), is_over, str(files.output), is_removed)
 
     async def aread(self, job_id: str, after: int = 0, *, limit: int = 1 << 16, session: str | None = None) -> Output:
         """`read` for a task."""

@@ -74,10 +74,14 @@ class Output:
     size: int
     is_over: bool
     file: str
+    is_removed: bool = False
+    """Whether somebody has removed the file of a job that is over."""
 
     @property
     def note(self) -> str | None:
         """What was left out, and where it is; nothing if nothing was."""
+        if self.is_removed:
+            return f"the output is gone: {self.file} was removed"
         before = f"{min(self.start, self.size)} bytes come before this" if self.start else ""
         behind = f"{self.size - self.end} bytes follow (`after={self.end}`)" if self.end < self.size else ""
         left_out = " and ".join(filter(None, (before, behind)))

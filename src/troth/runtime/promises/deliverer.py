@@ -53,6 +53,7 @@ log = logging.getLogger("troth.outbox")
 _LOOK = 1.0  # seconds between two looks at a channel of which nobody says anything
 _BATCH = 64  # deliveries that are leased together
 _TOGETHER = 0.02  # seconds within which the receipts of quick deliveries are written in one commit
+_LAST_MOMENT = 0.25  # seconds for a `send` that is under way when its channel is closed
 _THREADS = 16  # calls of a sync `send` at a time
 _MOST_STUCK = 4  # calls that have not returned in time, after which no other is made
 _FRESH = 1.0  # seconds for which what was read of a promise is believed
@@ -119,6 +120,7 @@ class Deliverer:
         self._workers = WorkerPool(_THREADS, abandoned_limit=_MOST_STUCK, name="troth-send")
         self._could_push = True
         self._is_closed = False
+        self._is_ending = False
         self._failures = 0
         self._paused_until = 0.0
         self._unwritten: list[Attempted] = []
@@ -220,11 +222,17 @@ class Deliverer:
         self.bell.ring()
 
     async def _end_sends(self) -> None:
-        """Nobody serves the channel any more: end what is being sent, and wait for that."""
+        """Nobody serves the channel any more: end what is being sent, and wait for that.
+
+        A `send` that is under way is given a moment to return, and nothing is sent after it: one that is cut off may
+        have happened, and would happen again.
+        """
+        self._is_ending = True
         tasks = list(self._busy.values())
-        for task in tasks:
-            task.cancel()
         if tasks:
+            _, late = await asyncio.wait(tasks, timeout=_LAST_MOMENT)
+            for task in late:
+                task.cancel()
             await asyncio.wait(tasks)
 
     def _lease(self, tx: Transaction, token: str, limit: int, busy: Collection[str]) -> "list[_Leased]":
@@ -296,6 +304,8 @@ class Deliverer:
     async def _send_in_order(self, items: "Sequence[_Leased]", token: str, outcomes: "list[Attempted]") -> None:
         batch_start = time.monotonic()
         for number, item in enumerate(items):
+            if self._is_ending:  # the leases of the rest are given back with the end of the channel
+                break
             works = self._capability() is Capability.PUSH and await self._send(item, token, outcomes)
             if not works or time.monotonic() - batch_start > _TOGETHER:
                 await self._write(outcomes)

@@ -174,7 +174,7 @@ class Outbox:
             self._deliverers.pop(name, None)
             raise
         channel.attach(self)
-        self._begin(deliverer.serve, f"troth-channel-{name}")
+        self._begin(deliverer.serve, _task_of(name))
 
     def close_channel(self, channel: Channel | str) -> None:
         """Deliver through `channel` no more. What it held in memory is pending again, and kept for the next channel."""
@@ -184,7 +184,7 @@ class Outbox:
         if deliverer is None:
             raise MisuseError(f"No channel {name!r} is open here. Nothing was done.")
         deliverer.channel.detach(self)
-        self._home.end(f"troth-channel-{name}")
+        self._home.end(_task_of(name))
         self._let_go(deliverer)
 
     def _let_go(self, deliverer: Deliverer) -> None:
@@ -446,6 +446,7 @@ class Outbox:
         self._is_closed = True
         with self._lock:
             deliverers, self._deliverers = list(self._deliverers.values()), {}
+        self._home.end(*(_task_of(deliverer.channel.name) for deliverer in deliverers))
         self._home.close()
         for deliverer in deliverers:
             deliverer.channel.detach(self)
@@ -453,6 +454,10 @@ class Outbox:
         self._stop_beating()
         self.store.commit(OUTBOX_RETIRE, lambda tx: tx.retire(self._owner.id))
         retire(self._owner)
+
+
+def _task_of(channel: str) -> str:
+    return f"troth-channel-{channel}"
 
 
 def _cpu_of(work: Callable[[], None]) -> float:

@@ -42,6 +42,7 @@ class Ownership:
         self._owner: Owner | None = None
         self._last_beat = 0.0
         self._unreleased: dict[str, Write] = {}
+        self._told: set[str] = set()
         self._is_closed = False
 
     @property
@@ -68,6 +69,7 @@ class Ownership:
         self._lock = threading.Lock()
         self._owner = None
         self._unreleased = {}
+        self._told = set()
 
     def beat(self) -> None:
         """Give back what could not be given back before, and say that the engine lives, if it is time to."""
@@ -135,7 +137,10 @@ class Ownership:
     def _failed(self, token: str, error: StoreError | LeaseLostError) -> None:
         if isinstance(error, LeaseLostError):
             self._unreleased.pop(token, None)  # somebody else has it: there is nothing to give back
-        log.warning("A lease could not be given back: %s", error)
+        self._told &= self._unreleased.keys()
+        level = logging.DEBUG if token in self._told else logging.WARNING  # once: a disk may be full for hours
+        self._told.add(token)
+        log.log(level, "A lease could not be given back: %s", error)
 
     def close(self) -> None:
         """Give back everything."""

@@ -1,6 +1,8 @@
 """List promises, jobs and deliveries, the newest first: a page reads what it shows, whatever the store holds."""
 
-from collections.abc import Callable, Collection
+import heapq
+import itertools
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from troth.runtime.store.list_records import DeliveryItem, Page, PromiseItem
@@ -31,6 +33,9 @@ _DELIVERY = (
     "d.promise, d.kind, d.seq, p.id, d.state, p.title, p.work, d.session, d.count, d.channel, p.channel, d.attempt, "
     "d.due_at, d.problem, d.receipt, d.created_at, d.updated_at, d.finished_at"
 )
+_ORDER = "promise DESC, kind DESC, seq DESC"
+_ORDER_OF_PAGE = "d.promise DESC, d.kind DESC, d.seq DESC"
+_PENDING = frozenset({DeliveryState.DUE.value, DeliveryState.LEASED.value, DeliveryState.STORED.value})
 _PROBLEM = 1000  # letters of a receiver's own words
 _OPEN_ONES = (
     "p.number IN (SELECT o.number FROM runs r CROSS JOIN promises o ON o.id = r.id "
@@ -116,16 +121,81 @@ def list_deliveries(
     if place is not None:
         where.append("(promise, kind, seq) < (?, ?, ?)")
         values += place
-    index = "" if session is not None else " INDEXED BY deliveries_by_number"
-    arm = f"SELECT {_OF_DELIVERY} FROM deliveries{index} WHERE {' AND '.join(['state = ?', *where])}"  # noqa: S608
     page = (
         f"SELECT {_DELIVERY} FROM ({{rows}}) AS d CROSS JOIN promises p ON p.number = d.promise "  # noqa: S608
-        "ORDER BY d.promise DESC, d.kind DESC, d.seq DESC"
+        f"ORDER BY {_ORDER_OF_PAGE}"
     )
-    order = "promise DESC, kind DESC, seq DESC"
-    rows = merge(execute, arm, [(state, *values) for state in wanted], order, limit + 1, page=page)
+    index, in_pieces = "", session is None and not getattr(execute, "limits_arms", False)
+    if in_pieces:
+        index = " INDEXED BY deliveries_by_number"
+        where.append("finished_at IS NOT NULL")
+    arm = f"SELECT {_OF_DELIVERY} FROM deliveries{index} WHERE {' AND '.join(['state = ?', *where])}"  # noqa: S608
+    if in_pieces:
+        rows = _of_all_sessions(execute, wanted, values, arm, page, place, limit + 1)
+    else:
+        rows = merge(execute, arm, [(state, *values) for state in wanted], _ORDER, limit + 1, page=page)
     items = [_delivery(row) for row in rows[:limit]]
     return Page(items, number_cursor(*rows[limit - 1][:3]) if len(rows) > limit else None)
+
+
+def _of_all_sessions(
+    execute: Execute,
+    states: Collection[str],
+    values: Sequence[object],
+    arm: str,
+    page: str,
+    place: tuple[int | str, ...] | None,
+    size: int,
+) -> list[tuple[Any, ...]]:
+    """The first rows of a page, in a file: what is over by its index, what is pending by the sessions that have it.
+
+    As of one moment: what goes from one state to another meanwhile would be in neither of two answers.
+    """
+    over = [state for state in states if state not in _PENDING]
+    execute("BEGIN")
+    try:
+        rows = merge(execute, arm, [(state, *values) for state in over], _ORDER, size, page=page) if over else []
+        for state in states:
+            if state in _PENDING:
+                rows += _of_pending(execute, state, place, size)
+    finally:
+        execute("COMMIT")
+    rows.sort(key=_newest_first, reverse=True)
+    return rows[:size]
+
+
+def _of_pending(
+    execute: Execute, state: str, place: tuple[int | str, ...] | None, size: int
+) -> Iterator[tuple[Any, ...]]:
+    """The first rows of a pending state, the newest first: those of each session lie in order."""
+    behind = "" if place is None else " AND (promise, kind, seq) < (?, ?, ?)"
+    values = (state, *(place or ()))
+    newest_of = f"SELECT promise FROM deliveries WHERE state = ?{behind} AND session"  # noqa: S608
+    sessions = execute(
+        "WITH RECURSIVE having_some (session) AS (SELECT min(session) FROM deliveries WHERE state = ? UNION ALL "  # noqa: S608
+        "SELECT (SELECT min(session) FROM deliveries WHERE state = ? AND session > having_some.session) "
+        "FROM having_some WHERE having_some.session IS NOT NULL) "
+        f"SELECT session, ({newest_of} = having_some.session ORDER BY {_ORDER} LIMIT 1) AS newest FROM having_some "
+        "WHERE having_some.session IS NOT NULL ORDER BY newest DESC LIMIT ?",
+        (state, state, *values, size),
+    ).fetchall()
+    of_session = (
+        f"SELECT {_DELIVERY} FROM deliveries d CROSS JOIN promises p ON p.number = d.promise "  # noqa: S608
+        f"WHERE d.state = ?{behind.replace('(promise, kind, seq)', '(d.promise, d.kind, d.seq)')} AND d.session = ? "
+        f"ORDER BY {_ORDER_OF_PAGE} LIMIT ?"
+    )
+    rows = heapq.merge(
+        *(execute(of_session, (*values, session, size)) for session, newest in sessions if newest is not None),
+        key=_newest_first,
+        reverse=True,
+    )
+    return itertools.islice(rows, size)
+
+
+def _newest_first(row: Sequence[Any]) -> tuple[Any, ...]:
+    """What the order of a page compares, in a row of `_DELIVERY`."""
+    promise, kind, seq, *_ = row
+    return promise, kind, seq
 
 
 def _delivery(row: tuple[Any, ...]) -> DeliveryItem:

@@ -11,7 +11,7 @@ from typing import Any
 
 from troth.runtime.store.rows.conversations import CONVERSATIONS, ENDED, MESSAGE, OPENED, STARTED, ConversationRows
 
-__all__ = ["TABLES", "move", "triggers"]
+__all__ = ["COUNTED", "TABLES", "THING", "move", "triggers"]
 
 TABLES = """
 CREATE TABLE state_counts (kind TEXT NOT NULL, word TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (kind, word))
@@ -41,13 +41,13 @@ of a conversation, as of the begin or end of its last run; `run` is the one that
 
 _KEPT = 100_000  # changes of a state that are kept for whoever comes back
 _FAMILY = "'run/' || substr({row}.decision, 1, instr({row}.decision, ':'))"
-_COUNTED = {
+COUNTED = {
     "runs": (_FAMILY, "coalesce({row}.ending, {row}.state)", "state, ending", "id", "created_at", "updated_at"),
     "conversations": ("'conversation'", "{row}.state", "state", "id", "opened_at", "changed_at"),
     "sessions": ("'session'", "{row}.state", "state", "id", "created_at", "coalesce(new.ended_at, new.created_at)"),
     "deliveries": ("'delivery'", "{row}.state", "state", "", "created_at", "updated_at"),
 }
-_THING = {
+THING = {
     "deliveries": "(SELECT id FROM promises WHERE number = new.promise) || '-' || new.kind || '-' || new.seq",
 }
 _NEWS = {
@@ -67,10 +67,10 @@ _NEWS = {
 
 def triggers() -> Iterator[str]:
     """The statements that make the triggers."""
-    for table, (kind, word, columns, thing, begun_at, changed_at) in _COUNTED.items():
+    for table, (kind, word, columns, thing, begun_at, changed_at) in COUNTED.items():
         new_kind, old_kind = kind.format(row="new"), kind.format(row="old")
         new, old = word.format(row="new"), word.format(row="old")
-        name = _THING.get(table, f"new.{thing}")
+        name = THING.get(table, f"new.{thing}")
         moment = changed_at if "(" in changed_at else f"new.{changed_at}"
         one_more = (
             f"INSERT INTO state_counts (kind, word, count) VALUES ({new_kind}, {new}, 1) "  # noqa: S608  names of ours
@@ -101,7 +101,7 @@ def triggers() -> Iterator[str]:
 
 def move(connection: sqlite3.Connection) -> None:
     """Count what there is, write a row for each conversation, and from now on keep both as they change."""
-    for table, (kind, word, *_) in _COUNTED.items():
+    for table, (kind, word, *_) in COUNTED.items():
         if table != "conversations":
             connection.execute(
                 "INSERT INTO state_counts (kind, word, count) "  # noqa: S608

@@ -18,6 +18,7 @@ from troth.runtime.store.errors import (
 )
 from troth.runtime.store.sqlite import migrate_version_3 as into_history
 from troth.runtime.store.sqlite import migrate_version_7 as into_lists
+from troth.runtime.store.sqlite import migrate_version_9 as into_cheaper_lists
 from troth.runtime.store.sqlite.read_only import cannot_be_written, not_writable
 
 __all__ = ["APPLICATION", "MIGRATIONS", "VERSION", "inspect_file", "migrate", "probe", "version_of"]
@@ -285,6 +286,7 @@ MIGRATIONS: Sequence[Sequence[Migration]] = (
     (_LEAN_PROMISES,),
     (into_lists.TABLES, into_lists.move),
     ("ALTER TABLE deliveries ADD COLUMN attempts TEXT",),
+    (into_cheaper_lists.move,),
 )
 VERSION = len(MIGRATIONS)
 
