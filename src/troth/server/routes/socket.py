@@ -277,8 +277,7 @@ class _Socket:
 def _wrong(problem: Exception) -> Exception:
     """What is told of a message that cannot be read."""
     if isinstance(problem, ValidationError):
-        wrong = problem.errors()[0]
-        return as_field_error({**wrong, "loc": ("body", *wrong["loc"])})
+        return as_field_error([{**wrong, "loc": ("body", *wrong["loc"])} for wrong in problem.errors()])
     if isinstance(problem, ValueError | RecursionError):
         return ApiError(400, "invalid_json", "The message is not JSON.")
     return problem
