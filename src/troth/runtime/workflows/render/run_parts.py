@@ -128,7 +128,7 @@ def question(step: StepReport, when: Html | None = None) -> Html:
         " ",
         cut(step.question, _LONG),
         tag("div", deadline, class_="soft") if deadline else None,
-        tag("pre", shown_json(dict(step.shown))) if step.shown else None,
+        text_box(shown_json(dict(step.shown)), 4000, "value") if step.shown else None,
     )
 
 
