@@ -296,6 +296,9 @@ class WorkflowRegistry:
         report = build_report(run, rows, self.spec_of(run), inputs, source, partial(usage_of, store), talk_of)
         if run.state is RunState.WAITING and not self.is_held(run.id):
             return unattended(report, self._untaken(run.id))
+        if run.state is RunState.INTERRUPTED and (holder := store.holder(f"run:{run.id}")) is not None:
+            begun = (step.started_at for step in report.steps if step.started_at is not None)
+            return replace(report, last_seen=max(holder.beat_at, *begun, run.created_at))
         return report
 
     def _untaken(self, run_id: str) -> dict[str, float]:

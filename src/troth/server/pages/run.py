@@ -95,7 +95,7 @@ def _top(view: View, run: RunReport, parent: str | None, completed: str | None) 
             else None,
             class_="title",
         ),
-        tag("div", cause(run), id="cause", data_copy_error=True),
+        tag("div", cause(run, moment(run.last_seen)), id="cause", data_copy_error=True),
         _result(run) if run.state is RunWord.COMPLETED else None,
         (_question(view, run, step) for step in run.waiting_for if step.question),
         activity(run),
@@ -232,7 +232,7 @@ def _below(view: View, run: RunReport, events: list[RunEvent], after: int, last:
     if run.state is RunWord.DAMAGED:
         return Html("")  # an empty graph and no inputs would say that there were none
     shown = folded(run)
-    timeline = bars(shown.steps)
+    timeline = bars(shown.steps, last_seen=run.last_seen)
     graph = tag("div", graph_svg(shown), class_="scroll", tabindex="0", role="region", aria_label="Graph of the steps")
     legend = tag("p", "solid: running, hatched: waiting, dotted: no process", class_="soft")
     return join(
