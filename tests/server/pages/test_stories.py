@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from tests.server.pages.scene import Shop, add_session, add_talk, begin_saga
+from tests.server.pages.scene import ASKING_MEMBER, Shop, add_session, add_talk, begin_program, begin_saga
 from tests.server.service import wait_until
 
 pytestmark = pytest.mark.xdist_group("browser")
@@ -126,6 +126,30 @@ def test_an_agent_is_killed_in_mid_saga_and_the_audit_says_so(own, tab):
         assert (own.folder / "put-down.txt").exists()
         page.get_by_role("link", name="Verify the whole trail").click()
         page.locator("#content .state", has_text="valid").wait_for()
+    finally:
+        process.kill()
+        process.wait(60)
+
+
+def test_an_agent_in_a_session_asks_a_person(own, tab):
+    """No list has its run, but *Now* has its question; it is answered on the page of the run, which then goes on."""
+    process = begin_program(own, "asking", ASKING_MEMBER)
+    try:
+        view = tab(url=own.url)
+        page = view.open()
+        page.locator("#people .row", has_text="agreed asks: Carry it over the lawn?").wait_for()
+        assert page.locator(".card", has_text="wait for a person").inner_text().split()[0] == "1"
+        assert "Carry it over the lawn?" in view.open("runs?asking=1").locator("#content").inner_text()
+        page = view.open()
+        page.locator("#people .row-title").click()
+        page.wait_for_url("**/runs/move-1")
+        assert "garden by mover" in page.locator(".facts").inner_text()
+        form = page.locator("form.answer")
+        form.locator("input[name=by]").fill("Ada")
+        form.get_by_role("button", name="Approve").click()
+        page.locator(".title .state.completed").wait_for()
+        assert page.locator("main button").count() == 0
+        assert process.wait(60) == 0
     finally:
         process.kill()
         process.wait(60)

@@ -44,6 +44,7 @@ from troth.runtime.workflows.spec import LIMITS, RunBudget, WorkflowSpec
 
 __all__ = [
     "FAMILY",
+    "GOVERNED",
     "CannotGoOnHereError",
     "GovernedRun",
     "RegisteredWorkflow",
@@ -60,7 +61,7 @@ _MANY = 1000  # runs that were begun and not waited for, after which those that 
 FAMILY = "workflow:"
 """How the names begin under which runs of workflows and sagas are kept."""
 _OF_SESSION = "session "
-_GOVERNED = f"{_OF_SESSION}{FAMILY}"
+GOVERNED = f"{_OF_SESSION}{FAMILY}"
 """How those begin that a governed session carries out."""
 
 
@@ -142,7 +143,7 @@ class GovernedRun:
 def governed_run(run: RunRecord) -> GovernedRun | None:
     """What a run in the store is, if a session governs it; None where none does, or where that cannot be read."""
     match run.args:
-        case (str() as session, str() as agent, *args) if run.decision.startswith(_GOVERNED):
+        case (str() as session, str() as agent, *args) if run.decision.startswith(GOVERNED):
             decision = run.decision.removeprefix(_OF_SESSION)
             return GovernedRun(replace(run, decision=decision, args=tuple(args)), session, agent)
     return None
