@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import httpx
 import pytest
-from tests.server.pages.scene import Shop, fill
+from tests.server.pages.scene import Shop, begin_program, fill
 from tests.server.service import Served, wait_until
 
 from troth.runtime import Runtime
@@ -132,6 +132,36 @@ def test_a_stranger_sees_nothing_of_others(keyed):
             page = client.get(path)
             assert page.status_code == 200, path
             assert keyed.failed not in page.text
+
+
+RUN_IN_SESSION = """
+import sys
+from pathlib import Path
+
+from troth.runtime import Hypervisor, Saga
+
+saga = Saga("move").step("lift", do=lambda: "lifted", undo=None)
+with Hypervisor(Path(__file__).parent / "shop.db") as hypervisor:
+    hypervisor.member("{session}", "mover").run(saga, run_id="move-1")
+"""
+
+
+def test_a_run_in_a_session_is_seen_by_the_owner_of_the_session_alone(keyed):
+    """No server began it; for anybody else it is as if there were none."""
+    session = keyed.post("/sessions")["id"]
+    keyed.post(f"/sessions/{session}/members", agent="mover", score=0.9)
+    keyed.post(f"/sessions/{session}/activate")
+    assert begin_program(keyed, "in_session", RUN_IN_SESSION.format(session=session)).wait(120) == 0
+    for key in ("admin", "owner", "reader"):
+        with visit(keyed, key) as client:
+            page = client.get("/runs/move-1")
+            assert page.status_code == 200, key
+            assert f"sessions/{session}" in page.text
+            assert "Resume" not in page.text
+    with visit(keyed, "stranger") as client:
+        refused, missing = client.get("/runs/move-1"), client.get("/runs/move-9")
+        assert (refused.status_code, missing.status_code) == (404, 404)
+        assert refused.text.replace("move-1", "") == missing.text.replace("move-9", "")
 
 
 def test_what_was_said_is_found_by_its_owner_alone(keyed):
