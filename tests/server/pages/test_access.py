@@ -111,6 +111,19 @@ def test_signing_in_leads_to_what_was_asked_for(keyed):
             assert "x" not in answer.cookies
 
 
+@pytest.mark.parametrize("word", ["nan", "inf", "-inf", "1e400", "-5", "9" * 400, "9" * 15, "x", ""])
+def test_a_cookie_that_says_nothing_sensible_breaks_no_page(keyed, word):
+    """Another site on the same host may have written it; *Now* is shown as to somebody who comes first."""
+    with visit(keyed, "owner", Cookie=f"troth_seen={word}") as client:
+        client.headers["Cookie"] = f"troth_seen={word}; " + "; ".join(f"{k}={v}" for k, v in client.cookies.items())
+        page = client.get("/")
+        assert page.status_code == 200
+        assert "failed, last 24 h" in page.text
+        answer = client.post("/", data={"seen": word, "token": token_in(page)})
+        assert answer.status_code == 303
+        assert re.search(r"troth_seen=\d{10}\.\d{3};", answer.headers["set-cookie"])
+
+
 def test_a_link_signs_in_once(keyed):
     """`troth serve` prints it; the second time it opens nothing."""
     line = keyed.served.process.stdout.readline()

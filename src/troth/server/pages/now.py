@@ -177,21 +177,27 @@ async def show(view: View) -> HtmlPage:
 
 async def act(view: View, form: dict[str, str]) -> Response:
     """Remember that what failed was seen."""
-    moment_seen = form.get("seen", "")
-    if not moment_seen.replace(".", "", 1).isdigit():
-        moment_seen = str(time.time())
+    moment_seen = _moment(form.get("seen", ""))
     response = RedirectResponse(view.root, 303, HEADERS)
-    cookie = f"{_SEEN}={float(moment_seen):.3f}; Max-Age=31536000; HttpOnly; SameSite=Strict"
+    seen = time.time() if moment_seen is None else moment_seen
+    cookie = f"{_SEEN}={seen:.3f}; Max-Age=31536000; HttpOnly; SameSite=Strict"
     response.headers.append("set-cookie", cookie)
     return response
 
 
 def _seen(view: View) -> float:
     """Up to when whoever looks has seen what failed; a day back where that is not known."""
+    moment_seen = _moment(view.request.cookies.get(_SEEN, ""))
+    return time.time() - _DAY if moment_seen is None else moment_seen
+
+
+def _moment(word: str) -> float | None:
+    """A moment that is past, out of a cookie or a form: whoever sends one may write anything into it."""
     try:
-        return float(view.request.cookies.get(_SEEN, ""))
+        moment_seen = float(word)
     except ValueError:
-        return time.time() - _DAY
+        return None
+    return moment_seen if 0 <= moment_seen <= time.time() + _DAY else None
 
 
 def _look(view: View, last_look: float) -> _Picture:
