@@ -6,6 +6,8 @@ import pytest
 from tests.server.pages.scene import ASKING_MEMBER, Shop, add_session, add_talk, begin_program, begin_saga
 from tests.server.service import wait_until
 
+from troth.runtime import Runtime, bind
+
 pytestmark = pytest.mark.xdist_group("browser")
 
 
@@ -173,6 +175,27 @@ def test_a_result_waits_for_a_channel_is_replayed_and_arrives(own, tab):
     assert (own.folder / "paged.txt").exists()
     assert "page-1" in page.locator("#content").inner_text()
     view.open("promises").locator(".sum", has_text="✓").wait_for()
+
+
+def test_no_button_does_what_is_refused(own, tab):
+    """What is stored is pending already; a run whose record is damaged since its page was opened is left as it is."""
+    with Runtime(own.folder / "shop.db", in_process=False) as runtime, bind("later", None):
+        runtime.jobs.start(["true"], job_id="quiet-1")
+        wait_until(lambda: runtime.promises.get("quiet-1").state == "done", "the end of the job")
+    view = tab(url=own.url)
+    page = view.open("promises/quiet-1")
+    page.locator(".title .state.stored").wait_for()
+    assert page.locator("main button").all_inner_texts() == ["Acknowledge"]
+    page.get_by_role("button", name="Acknowledge").click()
+    page.locator(".title .state.delivered").wait_for()
+    run = own.run("order", order="A7")
+    plain = tab(url=own.url, java_script_enabled=False)  # a page that does not follow what happens
+    plain.expects_failures = True
+    page = plain.open(f"runs/{run}")
+    own.damage(run)
+    page.get_by_role("button", name="Resume").click()
+    page.get_by_text("is damaged: it is not valid JSON").wait_for()
+    assert page.locator("h1").inner_text() == "Not possible now"
 
 
 def test_a_phone_sleeps_and_misses_nothing(own, tab):

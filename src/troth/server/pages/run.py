@@ -313,6 +313,9 @@ async def act(view: View, form: dict[str, str]) -> str:
     """Answer, resume, cancel or fork, and show what came of it."""
     check_scope(view.caller, Scope.ACT)
     run = await _find(view, view.id)
+    if run.state is RunWord.DAMAGED:  # since the page with the button was opened
+        message, _, advice = ("" if run.error is None else run.error.message).partition("\n")
+        raise ApiError(409, "run_damaged", message, advice=advice or None)
     runtime = view.context.runtime
     path = address("runs", run.id)
     try:
