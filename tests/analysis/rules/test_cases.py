@@ -54,6 +54,7 @@ def test_case(rule: CheckRule, case: Case) -> None:
 # Cases in which a library awaits or makes the coroutine, or `__aiter__` says async without the word: that stays when the
 # case's own `async` is gone.
 OF_A_LIBRARY = {
+    ("TR106", "a response that nobody can enter"),
     ("TR101", "a plain call where awaiting it raised TypeError, because another version is plain"),
     ("TR101", "a session of a maker that is told its class"),
     ("TR401", "decorated into async"),

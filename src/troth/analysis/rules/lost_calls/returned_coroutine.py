@@ -127,6 +127,11 @@ CASES = [
         "kept by its caller as a result",
         bad="import asyncio\nasync def send(batch):\n    await batch.drain()\n    return asyncio.shield(batch.future)  # here\nasync def main(batch):\n    row = await send(batch)\n    return row\n",
     ),
+    Case(
+        "a wrapper that asks a question of its own",
+        good="import inspect\ndef is_async(f):\n    return inspect.iscoroutinefunction(f)\ndef traced(func):\n    async def wrapper(*args):\n        return await func(*args) if is_async(func) else func(*args)\n    return wrapper\n"
+        "@traced\nasync def one(): ...\n@traced\nasync def two(): ...\n",
+    ),
 ]
 
 _FOR_PROMISES = re.compile(r"(?i)coro|await|fut|promise|task|pending")
