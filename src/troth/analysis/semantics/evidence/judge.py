@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from troth.analysis.facts.fields import ATTR_BASE, ATTR_NAME, INDEX_BASE, KIND
-from troth.analysis.facts.names import callee_text
+from troth.analysis.facts.fields import ATTR_BASE, ATTR_NAME, CALL_FUNC, INDEX_BASE, KIND
+from troth.analysis.facts.names import callee_text, last_name
 from troth.analysis.findings import Reason
 from troth.analysis.findings.phrases import with_article
 from troth.analysis.semantics.evidence.call_site_evidence import OF_NOBODY, siblings_of
@@ -201,7 +201,8 @@ class Judge(Judging):
         is_plain = scope.function is not None and not scope.function.is_async
         if is_plain and is_guess and "sync-namesake" not in self._off and sync_namesake.doubts(program, called):
             return "unknown"
-        if is_guess and "unfit-arguments" not in self._off and not unfit_arguments.takes(called, node):
+        is_named = last_name(node[CALL_FUNC]) == called.name  # what `__getattr__` makes up is called by other names
+        if is_guess and is_named and "unfit-arguments" not in self._off and not unfit_arguments.takes(called, node):
             return "unknown"
         if not called.facts.decorators or not program.effects.is_doubtful(called):
             return ""
