@@ -56,6 +56,13 @@ CASES = [
         bad="async def load() -> int: ...\ndef count() -> int:\n    return load()  # here\n",
     ),
     Case(
+        "from a plain function, with a variable of that name that is awaited elsewhere",
+        bad={
+            "rows.py": "async def load() -> int: ...\ndef count() -> int:\n    return load()  # here\n",
+            "each.py": "async def each(counts):\n    for count in counts:\n        await count()\n",
+        },
+    ),
+    Case(
         "from a plain function with the wrong annotation, which is awaited",
         good="async def load() -> int: ...\ndef count() -> int:\n    return load()\nasync def main():\n    return await count()\n",
     ),
