@@ -113,7 +113,7 @@ def test_selecting(arguments, count, buggy):
         pytest.param(["-o", "json:no/where.json"], "not a path", id="no such folder"),
         pytest.param(["-o", "json:-", "-o", "sarif:-"], "mixed up", id="two on stdout"),
         pytest.param(["missing.py"], "`missing.py` cannot be checked", id="missing file"),
-        pytest.param(["empty"], "There is no Python file in `empty`", id="empty folder"),
+        pytest.param(["empty"], "No Python file was found in `empty`", id="empty folder"),
         pytest.param(["notes.md"], "not Python source", id="no source"),
         pytest.param(["--jobs", "-1"], "--jobs", id="less than no processes"),
         pytest.param(["--python", "nowhere"], "no such interpreter", id="no such environment"),

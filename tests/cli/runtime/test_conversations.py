@@ -104,7 +104,7 @@ def test_show(troth, talks):
     ("argv", "says"),
     [
         pytest.param(("show", "thrid"), "There is no conversation 'thrid'", id="no such"),
-        pytest.param(("show", ""), "is the beginning of 2 conversations", id="not enough"),
+        pytest.param(("show", ""), "matches the beginning of 2 conversations", id="not enough"),
         pytest.param(("list", "--limit", "0"), "would list nothing", id="limit"),
     ],
 )

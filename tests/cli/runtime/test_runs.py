@@ -122,11 +122,11 @@ def test_show_for_machines_and_pages(store, troth, tmp_path):
     [
         pytest.param(["show", "nosuch"], "There is no run 'nosuch' in this store", id="unknown"),
         pytest.param(["show", "god-1"], "Did you mean 'good-1'?", id="near"),
-        pytest.param(["show", "good"], "is the beginning of 2 runs", id="not enough of it"),
+        pytest.param(["show", "good"], "matches the beginning of 2 runs", id="not enough of it"),
         pytest.param(["resume", "bad-1"], "it cannot be resumed", id="over for good"),
         pytest.param(["resume", "good-1"], "is completed", id="completed"),
         pytest.param(["approve", "good-1"], "nothing to approve", id="no question"),
-        pytest.param(["fork", "good-1", "--from", "zz"], "no step 'zz' that was begun", id="no such step"),
+        pytest.param(["fork", "good-1", "--from", "zz"], "no step 'zz' that was started", id="no such step"),
         pytest.param(["shw", "good-1"], "invalid choice", id="no such verb"),
         pytest.param([], "VERB", id="no verb"),
     ],
@@ -196,7 +196,7 @@ def test_diff_of_a_run_that_was_undone(store, troth):
 @pytest.mark.parametrize(
     ("argv", "says"),
     [
-        pytest.param(["good-1", "good-2", "--from", "a"], "do not go with a second run", id="two runs and a step"),
+        pytest.param(["good-1", "good-2", "--from", "a"], "cannot be combined with a second run", id="two runs and a step"),
         pytest.param(["good-1", "--to", "aa"], "no step 'aa' that has ended. Did you mean `a`?", id="no such step"),
     ],
 )
@@ -212,7 +212,7 @@ def test_follow(store, troth):
     code, out, _ = troth("runs", "show", "bad-1", "--follow")
     assert code == 0
     assert out.splitlines()[0] == "▶ bad-1 begun"
-    assert "↻ b  attempt 1: ValueError: parcel too heavy: 198, again after" in out
+    assert "↻ b  attempt 1: ValueError: parcel too heavy: 198, retry after" in out
     assert out.splitlines()[-1] == "↶ bad-1 rolled back"
     lines = [json.loads(line) for line in troth("runs", "show", "bad-1", "--follow", "--json")[1].splitlines()]
     assert [one["what"] for one in lines][-1] == "run ended"

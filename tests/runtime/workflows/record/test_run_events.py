@@ -100,7 +100,7 @@ def test_every_attempt_question_and_undo_is_told(runtime):
         ("step ended", "undo a", "done"),
         ("run ended", "", "rolled back"),
     ]
-    assert "ConnectionError: down 1, again after" in events[7].detail
+    assert "ConnectionError: down 1, retry after" in events[7].detail
     assert "down 2" in events[8].detail
     assert "asks: Well?" in str(events[4])
     assert all(one.as_json()["run_id"] == run.id for one in events)
