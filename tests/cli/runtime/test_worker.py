@@ -157,7 +157,7 @@ def test_what_sleeps_is_overdue_until_a_worker_comes(folder, troth):
     until(lambda: "overdue: it can continue since" in troth("runs", "show", "r1")[1], "it is overdue")
     out = troth("runs", "show", "r1")[1]
     assert "no process is running it" in " ".join(out.split())
-    assert "troth runs resume r1\n    go on; its wait is over" in out
+    assert "troth runs resume r1\n    continue; its wait is over" in out
     assert "troth worker\n" in out
     assert "overdue by" in troth("runs", "list")[1]
     assert "overdue" in troth("runs", "show", "r1", "--html", "-")[1]
@@ -178,7 +178,7 @@ def test_what_still_has_to_wait_is_left_to_wait(folder, troth):
     out = troth("runs", "show", "long")[1]
     assert "continues at" in out
     assert "overdue" not in out
-    assert "troth worker\n    go on with it when it is due" in out
+    assert "troth worker\n    continue it when it is due" in out
     assert "troth runs approve ask" in troth("runs", "show", "ask")[1]
 
 
@@ -197,7 +197,7 @@ def test_an_answer_wakes_a_run_that_a_worker_has(folder, troth, begin):
     worker.send_signal(signal.SIGTERM)
     out, err = worker.communicate(timeout=PATIENCE)
     assert (worker.returncode, err) == (0, "")
-    assert json.loads(out.splitlines()[0]) == {"run": "r1", "what": "taken up", "state": None, "why": ""}
+    assert json.loads(out.splitlines()[0]) == {"run": "r1", "what": "resumed", "state": None, "why": ""}
 
 
 SHOP = """
@@ -235,7 +235,7 @@ def test_a_run_of_a_decision_is_for_workers_that_know_it(folder, troth, begin):
         out, err = worker.communicate(timeout=PATIENCE)
         assert (worker.returncode, err) == (0, "")
         assert [(line["what"], line["state"]) for line in map(json.loads, out.splitlines())] == [
-            ("taken up", None),
+            ("resumed", None),
             ("over", "completed"),
         ]
         assert engine.result("order") == ["charged A-7", True]
