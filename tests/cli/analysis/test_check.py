@@ -111,7 +111,7 @@ def test_selecting(arguments, count, buggy):
         pytest.param(["--output-format", "xml"], "invalid choice", id="no such format"),
         pytest.param(["-o", "jsn:x"], "Did you mean 'json'?", id="a near format"),
         pytest.param(["-o", "json:no/where.json"], "not a path", id="no such folder"),
-        pytest.param(["-o", "json:-", "-o", "sarif:-"], "mixed up", id="two on stdout"),
+        pytest.param(["-o", "json:-", "-o", "sarif:-"], "would be mixed", id="two on stdout"),
         pytest.param(["missing.py"], "`missing.py` cannot be checked", id="missing file"),
         pytest.param(["empty"], "No Python file was found in `empty`", id="empty folder"),
         pytest.param(["notes.md"], "not Python source", id="no source"),

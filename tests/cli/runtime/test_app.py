@@ -101,7 +101,7 @@ def test_what_is_missing_is_told_before_anything_is_done(troth, folder, verb):
     code, _, err = troth("runs", verb, "r1", "--store", "app.db")
     assert (code, "there is no agent 'buyer' in this runtime" in err) == (2, True)
     assert "nothing has to be undone" not in err
-    assert "was left as it is" in err
+    assert "was not changed" in err
     assert "--app module:runtime" in err
     assert troth("runs", "show", "r1", "--json", "--store", "app.db")[1] == before
     assert troth("runs", verb, "r1", *more)[0] == 0

@@ -75,7 +75,7 @@ def test_read_only_from_python(tmp_path):
     fill(tmp_path / "runs.db")
     with Runtime(tmp_path / "runs.db", read_only=True) as runtime:
         assert runtime.show("r1").succeeded
-        with pytest.raises(ReadOnlyStoreError, match="opened only to be looked at"):
+        with pytest.raises(ReadOnlyStoreError, match="was opened read-only"):
             runtime.run(Workflow("w", step("a", function=lambda: 3)))
     with pytest.raises(StoreError, match="could not be read"):
         SqliteStore(tmp_path / "nosuch.db", read_only=True)
