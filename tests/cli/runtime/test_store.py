@@ -148,7 +148,7 @@ def test_it_can_be_moved_again(server, run, file):
     with EmbeddedEngine(file, decisions=[waits]) as engine:
         engine.start(waits, 1, run_id="later")
     code, _, err = run("store", "migrate", str(file), target)
-    assert (code, "holds something else already" in err) == (2, True)
+    assert (code, "is not empty" in err) == (2, True)
     with open_store(target) as store:
         assert store.run("later") is None
 
