@@ -86,7 +86,7 @@ def test_a_file_that_cannot_be_written_takes_all_back(tree, monkeypatch):
         real(path, data)
 
     monkeypatch.setattr(write, "_replace", full)
-    with pytest.raises(RunError, match=r"No space left(.|\n)*put back"):
+    with pytest.raises(RunError, match=r"No space left(.|\n)*restored"):
         begin(tree, changes(tree))
     assert contents(tree) == before
 
