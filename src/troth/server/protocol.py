@@ -27,6 +27,8 @@ class HeadWithBody:
     uvicorn writes them one after the other, and each write costs a call of the system and wakes the client up.
     """
 
+    __slots__ = ("_head", "_loop", "transport")
+
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
         self.transport = transport
         self._loop = loop

@@ -242,10 +242,10 @@ async def run_events(
     """What happens in a run, as it happens; ends with the run. 204 if it is over and nothing follows the cursor."""
     await afind(context, caller, "run", run_id)
     run = await _exists(context, run_id)
-    source = await aread(context.store, partial(RunEventSource, context.runtime, run_id))
-    if run.is_over and after and after == (await aread(context.store, partial(source.read, after))).last:
+    make = partial(RunEventSource, context.runtime, run_id)  # for the first one who follows the run
+    if run.is_over and after and after == (await aread(context.store, partial(make().read, after))).last:
         return Response(status_code=204)  # so that a browser does not come back forever
-    return stream_of(context, lambda: source, history_topic(run_id), after, follow=follow)
+    return stream_of(context, make, history_topic(run_id), after, follow=follow)
 
 
 class Approval(BaseModel):

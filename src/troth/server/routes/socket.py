@@ -17,7 +17,6 @@ import hashlib
 import json
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
-from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, WebSocket, WebSocketDisconnect
@@ -189,7 +188,8 @@ class _Socket:
         await afind(self._context, self._caller, kind, thing)
         source: Source
         if kind == "run":
-            source = await aread(self._context.store, partial(RunEventSource, self._context.runtime, thing))
+            source = run = RunEventSource(self._context.runtime, thing)
+            await aread(self._context.store, run.find)
         else:
             await opened(self._context, self._caller, thing)
             source = LogSource(self._context.store, log_of(thing))

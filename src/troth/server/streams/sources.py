@@ -4,7 +4,8 @@ from dataclasses import asdict
 
 from troth.runtime.assemble import Runtime
 from troth.runtime.store import Store
-from troth.runtime.store.sqlite.transaction import stream_topic
+from troth.runtime.store.sqlite.transaction import history_topic, stream_topic
+from troth.runtime.workflows.record.run_events import RunEventPages
 from troth.server.streams.feeds import EventPage, Item
 from troth.server.streams.sse import one_line
 
@@ -17,12 +18,20 @@ class RunEventSource:
     """The events of one run. It is over when the run is."""
 
     def __init__(self, runtime: Runtime, run_id: str) -> None:
-        self._pages = runtime.event_pages(run_id)
-        self.topic = self._pages.topic
+        self.topic = history_topic(run_id)
+        self._runtime = runtime
+        self._run_id = run_id
+        self._pages: RunEventPages | None = None
+
+    def find(self) -> RunEventPages:
+        """The pages of the run, found once. Blocks; called in a thread. Raises `UnknownRunError`."""
+        if self._pages is None:
+            self._pages = self._runtime.event_pages(self._run_id)
+        return self._pages
 
     def read(self, after: int) -> EventPage:
         """The next events."""
-        events, last, is_over = self._pages.read(after, _PAGE)
+        events, last, is_over = self.find().read(after, _PAGE)
         items = [Item(event.seq, event.what.replace(" ", "."), one_line(asdict(event))) for event in events]
         return EventPage(items, 1, last, is_over)
 
