@@ -91,4 +91,4 @@ def test_whoever_is_signed_out_gets_no_more_pages(keyed):
         with httpx.Client(base_url=keyed.url, cookies=cookies, trust_env=False, timeout=120) as other:
             assert other.post("/sign-out", data={"token": token}).status_code == 303
         keyed.start("rolls", order="A7")
-        assert "page" not in next(changes)
+        assert "page" not in next(changes, {}), "also where the server has ended the stream: a busy one may"

@@ -12,6 +12,7 @@ __all__ = ["STYLE", "bars"]
 
 _WORDS = {"work": "working", "wait": "waiting", "gone": "no process"}
 _UNDER_WAY = (StepWord.RUNNING, StepWord.WAITING, StepWord.RESTING)
+_LEAST = 0.05  # percent: what has no width at all is not drawn
 _MANY = 400  # bars that are drawn; of more nobody could tell one from the other
 STYLE = """
 .bars { display: grid; grid-template-columns: fit-content(11rem) 1fr max-content; gap: .2rem .7rem; align-items: center;
@@ -80,7 +81,7 @@ def _row(step: StepReport, start: float, whole: float) -> Html:
 
 def _stretch(step: StepReport, stretch: tuple[float, float, str], start: float, whole: float) -> Html:
     began, ended, activity = stretch
-    offset, wide = (began - start) / whole * 100, (ended - began) / whole * 100
+    offset, wide = (began - start) / whole * 100, max((ended - began) / whole * 100, _LEAST)
     title = tag("title", f"{step.place}: {_WORDS[activity]} for {span(ended - began)}")
     if activity == "gone":
         return tag("line", title, class_="gone", x1=f"{offset:.2f}%", x2=f"{offset + wide:.2f}%", y1="50%", y2="50%")
