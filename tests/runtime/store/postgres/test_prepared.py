@@ -11,7 +11,7 @@ import pytest
 from troth.runtime.engine import EmbeddedEngine, Step
 from troth.runtime.store import open_store
 from troth.runtime.store.postgres.address import parse
-from troth.runtime.store.postgres.commits.prepared import PreparedStatements, can_be_prepared, text_array
+from troth.runtime.store.postgres.commits.prepared import PreparedStatements, can_be_prepared, text_array, texts_of
 
 TEXTS = ["", "a", "ä€😀", 'a"b', "a\\b", "a,b", "{}", "NULL", " a ", "a\nb", "'", "\\N", '\\"']
 
@@ -52,6 +52,35 @@ def test_what_is_refused(connection, statement, values, error):
         with pytest.raises(error):
             prepared.execute(statement, values)
         assert prepared.execute("SELECT 1::text", ()) == [["1"]]
+
+
+def test_an_answer_is_read_by_its_types(connection):
+    """As by a cursor: numbers, texts, and nothing; a row at a time, or those that are left."""
+    statement = "SELECT n, 'a' || n, n / 2::float8, n = 2, NULL::text FROM generate_series(1, %s::bigint) n"
+    by_cursor = connection.execute(statement, (3,)).fetchall()
+    result = PreparedStatements(connection).ask(statement, ("3",))
+    assert (result.rowcount, [result.fetchone(), *result], result.fetchone()) == (3, by_cursor, None)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        pytest.param(12, "12", id="an integer"),
+        pytest.param(0.1, "0.1", id="a float"),
+        pytest.param(float("inf"), "inf", id="without end"),
+        pytest.param(None, None, id="nothing"),
+        pytest.param(["a", 'b"'], '{"a","b\\""}', id="texts"),
+    ],
+)
+def test_a_value_whose_type_is_told_by_its_place(value, text):
+    """Is sent as text."""
+    assert texts_of((value,)) == [text]
+
+
+@pytest.mark.parametrize("value", [True, b"a", [1], {"a": 1}], ids=str)
+def test_a_value_of_another_kind(value):
+    """Is left to a cursor."""
+    assert texts_of(("a", value)) is None
 
 
 def test_prepared_statements_that_were_dropped(connection):

@@ -18,8 +18,8 @@ from troth.runtime.store.postgres.address import Address
 from troth.runtime.store.postgres.commits.ordinary_appends import OrdinaryAppend
 from troth.runtime.store.postgres.commits.ordinary_steps import OrdinaryStep, encode, in_order
 from troth.runtime.store.postgres.commits.prepared import (
-    Answer,
     PreparedStatements,
+    QueryResult,
     Texts,
     can_be_prepared,
     text_array,
@@ -98,7 +98,7 @@ class CommitConnection:
         is_quick = not address.is_pooled and can_be_prepared(self.connection)
         self._prepared = PreparedStatements(self.connection) if is_quick else None
 
-    def execute(self, statement: str, values: Values = ()) -> "psycopg.Cursor[Any] | Answer":
+    def execute(self, statement: str, values: Values = ()) -> "psycopg.Cursor[Any] | QueryResult":
         """Carry out a statement. Its answer is to be read before the next one is asked."""
         if self._prepared is not None and statement in statements.ORDINARY and not isinstance(values, Mapping):
             texts = texts_of(values)
@@ -116,15 +116,14 @@ class CommitConnection:
     def begin(self) -> str:
         """Begin a transaction; the answer is its number, by which the database can be asked what became of it."""
         if self._prepared is not None:
-            rows = self._prepared.execute_plainly(self._begin)
-            if rows:
-                return str(rows[0][0])
+            for (number,) in self._prepared.execute_plainly(self._begin):
+                return str(number)
         else:
             answer = self._cursor.execute(self._begin)
             while answer.nextset():
                 pass
-            if (known := answer.fetchone()) is not None:
-                return str(known[0])
+            for (number,) in answer:
+                return str(number)
         row = self.execute(statements.ADD_WRITER, (self.id,)).fetchone()
         assert row is not None
         return str(row[0])
@@ -156,7 +155,7 @@ class CommitConnection:
     def commit_step(self, number: str, step: OrdinaryStep) -> bool | None:
         """`commit_steps` for one that has an answer before it; nothing if its lease is not held."""
         answer = self._commit_at_once(self._ordinary_step, [number, *in_order(step)])
-        (requested,) = answer[0]
+        ((requested,),) = answer
         return None if requested is None else requested == "1"
 
     def commit_append(self, number: str, append: OrdinaryAppend) -> bool:
@@ -164,14 +163,14 @@ class CommitConnection:
         resource, token, stream, length, entries, _ = append
         last = str(length)
         if len(entries) == 1:
-            kind, payload, at = entries[0]
-            one = (resource, token, stream, last, number, kind, payload, repr(at))
-            answer = self._commit_at_once(self._append_one, one)
+            ((kind, payload, at),) = entries
+            row = (resource, token, stream, last, number, kind, payload, repr(at))
+            answer = self._commit_at_once(self._append_one, row)
         else:
             kinds, payloads, moments = ([str(value) for value in column] for column in zip(*entries, strict=True))
             columns = (text_array(kinds), text_array(payloads), text_array(moments))
-            many = (resource, token, str(len(entries)), stream, last, number, self.id, last, *columns)
-            answer = self._commit_at_once(statements.APPEND_HELD, (self._usual_patience, self.id, *many))
+            rows = (resource, token, str(len(entries)), stream, last, number, self.id, last, *columns)
+            answer = self._commit_at_once(statements.APPEND_HELD, (self._usual_patience, self.id, *rows))
         return any(was_written == "true" for (was_written,) in answer)
 
     def call_off(self, writer: str, number: str) -> bool:

@@ -19,7 +19,7 @@ from psycopg.errors import error_from_result
 if TYPE_CHECKING:
     from psycopg.pq.abc import PGresult
 
-__all__ = ["Answer", "PreparedStatements", "can_be_prepared", "text_array", "texts_of"]
+__all__ = ["PreparedStatements", "QueryResult", "can_be_prepared", "text_array", "texts_of"]
 
 _PATIENCE = 5.0  # seconds for a cancelled statement to end, as psycopg has it
 _FINE = (int(pq.ExecStatus.TUPLES_OK), int(pq.ExecStatus.COMMAND_OK))
@@ -45,9 +45,9 @@ class PreparedStatements:
         """Carry out a statement whose `%s` are texts; the answer has its rows, each value as text."""
         return _rows(self._send(statement, values))
 
-    def ask(self, statement: str, values: Texts) -> "Answer":
+    def ask(self, statement: str, values: Texts) -> "QueryResult":
         """`execute`, with an answer that is read like that of a cursor, each value by its type."""
-        return Answer(self._send(statement, values))
+        return QueryResult(self._send(statement, values))
 
     def _send(self, statement: str, values: Texts) -> "PGresult":
         pgconn = self._connection.pgconn
@@ -130,7 +130,7 @@ class PreparedStatements:
             self._connection.close()
 
 
-class Answer:
+class QueryResult:
     """The rows of an answer, and how many were written."""
 
     __slots__ = ("_next", "_rows", "rowcount")
