@@ -201,7 +201,7 @@ def test_somebody_elses_file_is_refused_and_untouched(path, kind):
         with closing(sqlite3.connect(path)) as connection:
             connection.execute("CREATE TABLE diary (day TEXT)")
     before = digest(path)
-    with pytest.raises(NotAStoreError, match="not touched"):
+    with pytest.raises(NotAStoreError, match="not changed"):
         SqliteStore(path)
     assert digest(path) == before
 

@@ -279,7 +279,7 @@ def test_a_fork_does_anew_from_a_step_on(runtime):
     differences = {one.path: (one.one, one.other) for one in diff(run, fork)}
     assert differences == {"steps.b": (1, 2), "steps.c": (1, 2), "output": (1, 2)}
     assert runtime.fork(run.id).step("a").output == 2
-    with pytest.raises(MisuseError, match=r"no step 'bb' that was begun\. Did you mean `b`\?"):
+    with pytest.raises(MisuseError, match=r"no step 'bb' that was started\. Did you mean `b`\?"):
         runtime.fork(run.id, "bb")
 
 
