@@ -235,7 +235,7 @@ def test_a_disk_that_is_full(store):
     store.commit(POINT, append("kept"))
     pages = store._writer._open().execute("PRAGMA page_count").fetchone()[0]
     store._writer._open().execute(f"PRAGMA max_page_count = {pages}")
-    with pytest.raises(StoreError, match=r"disk is full.*Nothing of this commit was kept"):
+    with pytest.raises(StoreError, match=r"disk is full.*This commit was not kept"):
         store.commit(POINT, append("x" * 100_000))
     store._writer._open().execute("PRAGMA max_page_count = 1000000")
     assert store.commit(POINT, append("again")) == 2
