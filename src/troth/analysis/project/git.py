@@ -34,8 +34,8 @@ def commit_of(root: Path, revision: str) -> str:
     if inside.returncode != 0:
         raise MisuseError(
             f"`--since {revision}`: `{root}` is not in a git repository.\n"
-            "Nothing was checked, since there is no past to compare with.\n"
-            "Run it in a repository, or use `--baseline` to hold findings against a file."
+            "Nothing was checked, since there is no history to compare with.\n"
+            "Run it in a repository, or use `--baseline` to compare with a file of known findings."
         )
     parsed = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     if parsed.returncode != 0:

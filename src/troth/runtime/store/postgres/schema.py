@@ -352,7 +352,7 @@ def version_of(connection: "Connection[Any]", schema: str) -> int:
     if "troth_version" not in names:
         if names:
             raise NotAStoreError(
-                f"The schema {schema!r} of that database holds {len(names)} tables of another program, and no store.\n"
+                f"The schema {schema!r} of that database holds tables of another program, and no store.\n"
                 "It was not changed. Name another schema: `postgresql://…?schema=NAME`."
             )
         return 0

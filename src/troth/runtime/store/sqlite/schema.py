@@ -345,7 +345,7 @@ def inspect_file(path: Path) -> int:
         raise StoreError(f"The store {str(path)!r} could not be read: {cause}. It was not changed.") from cause
     if application != APPLICATION and (tables or version):
         raise NotAStoreError(
-            f"{str(path)!r} is a database of another program ({tables} tables, none of them Troth's).\n"
+            f"{str(path)!r} is a database of another program, with tables of its own.\n"
             "It was not changed. Name another file for the store."
         )
     if version > VERSION:
