@@ -78,7 +78,7 @@ def test_a_file_with_edits_that_are_not_committed_is_refused(project, capsys):
     git(project, "commit", "-qm", "x")
     (project / "app.py").write_bytes(APP.encode() + b"# mine\n")
     assert app.run(["fix"]) == 2
-    assert "not committed: app.py" in capsys.readouterr().err
+    assert "have uncommitted edits: app.py" in capsys.readouterr().err
     assert (project / "app.py").read_bytes() == APP.encode() + b"# mine\n"
     assert app.run(["fix", "--diff"]) == 1
     assert app.run(["fix", "--allow-dirty"]) == 0

@@ -98,7 +98,7 @@ def test_a_change_that_would_not_go_through_is_not_proposed(project, text, says)
     assert done.code == 1
     assert after(project) == text
     assert "What a change of color would repair" not in done.out
-    assert "What has to be decided first" in done.out
+    assert "Decide these first" in done.out
     assert says in done.out
 
 
