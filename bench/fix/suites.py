@@ -56,6 +56,27 @@ FOUND = (
     _released("lona", "1.16.2", "pytest-aiohttp", "playwright"),
     _released("zigpy-zigate", "0.14.0"),
     _released("ptpython", "3.0.32", source="src"),
+    _released(
+        "llm-toolkit-schema",
+        "1.1.1",
+        "pytest-benchmark",
+        "hypothesis",
+        "jsonschema",
+        tests=("-o", "addopts=", "-o", "asyncio_default_fixture_loop_scope=function"),
+    ),
+    _released("mcp-youtube-intelligence", "0.1.3", source="src"),
+    _released("quickbooks-mcp", "0.1.1", "respx", "pytest-cov", source="src"),
+    _released(
+        "vloex-mcp-proxy",
+        "0.5.2",
+        "pytest-asyncio<0.24",
+        "aiosqlite",
+        "cryptography",
+        "httpx",
+        "pyjwt",
+        "respx",
+        "pyyaml",
+    ),
 )
 
 

@@ -310,3 +310,16 @@ def test_a_call_is_awaited_where_its_result_can_be_entered(head, call, safety):
     """`async with await client.get(…)` raises an error where a response has no `__aenter__`: another call was meant."""
     fix = fix_at(f"{head}async def main():\n    async with {call} as x:\n        print(x)\n", "TR106")
     assert (fix and fix.safety) == safety
+
+
+@pytest.mark.parametrize(
+    ("body", "is_repaired"),
+    [
+        pytest.param("async def rows() -> list[int]:\n    return [1]\n", True, id="a list, which a plain loop takes"),
+        pytest.param("async def rows() -> None:\n    print(1)\n", False, id="nothing"),
+    ],
+)
+def test_a_call_is_awaited_where_its_result_can_be_looped_over(body, is_repaired):
+    """Awaiting what gives nothing would only raise the next error."""
+    fix = fix_at(f"{body}async def main():\n    async for row in rows():\n        print(row)\n", "TR106")
+    assert (fix is not None) == is_repaired

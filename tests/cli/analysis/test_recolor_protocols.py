@@ -50,3 +50,18 @@ def test_a_method_that_takes_nothing_is_no_sign(project):
     project.write({"app.py": text})
     done = project.troth("recolor", "app:Closes.close", "--to", "async", "--cascade", "all")
     assert (done.code, "it may stand in for `Closes.close`" in done.out) == (1, True), done.out + done.err
+
+
+def test_where_others_fulfil_the_protocol_the_way_out_is_named(project):
+    """It is not for one class to change what others fulfil too; the protocol itself can be named, and brings them all."""
+    more = "    def flush(self) -> None: ...\n"
+    body = "    def flush(self):\n        print(1)\n"
+    classes = [f"class {name}:\n    def save(self, x):\n        return x\n\n{body}\n\n" for name in ("File", "Cloud")]
+    text = HEAD + STORE.replace("...\n", f"...\n{more}", 1) + "".join(classes) + USE + MAIN
+    project.write({"app.py": text})
+    done = project.troth("recolor", "app:File.save", "--to", "async", "--cascade", "all")
+    assert done.code == 1, done.out + done.err
+    assert "recolor `app.py:Store.save` to change all of them" in done.out
+    done = project.troth("recolor", "app.py:Store.save", "--to", "async", "--cascade", "all")
+    assert done.code == 0, done.out + done.err
+    assert (project.root / "app.py").read_text().count("async def save") == 3

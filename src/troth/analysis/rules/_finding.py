@@ -181,10 +181,14 @@ def _can_enter(program: Program, incident: LossIncident) -> bool | None:
         if isinstance(member, Instance):
             answer = program.classes.has(member.cls, dunder)
             answers.add(False if answer is None and isinstance(member.cls, LibraryClass) else answer)
-        elif isinstance(member, Builtin | Table | TupleOf | Nothing):
+        elif isinstance(member, Nothing):
+            answers.add(False)
+        elif isinstance(member, Builtin | Table | TupleOf):
             answers.add(False if incident.kind == "async with" else None)  # a plain loop is what a list is for
         else:
             answers.add(None)
+    if answers == {False}:
+        return False
     if not answers or None in answers:
         return False if isinstance(target, LibraryFunction) and incident.kind == "async with" else None
     return answers == {True}

@@ -44,7 +44,10 @@ def required_by(program: Program, function: Function, together: Collection[Funct
             inside = protocol.module.function(protocol.methods[function.name][-1])
             if inside not in together:
                 path, line = protocol.place
-                return f"is required by the protocol `{protocol.name}` ({path}:{line}), which other classes fulfil too"
+                return (
+                    f"is required by the protocol `{protocol.name}` ({path}:{line}), which other classes fulfil too; "
+                    f"recolor `{path}:{protocol.name}.{function.name}` to change all of them"
+                )
     return None
 
 

@@ -139,6 +139,10 @@ CASES = [
         good="import inspect\ndef is_async(f):\n    return inspect.iscoroutinefunction(f)\ndef traced(func):\n    async def wrapper(*args):\n        return await func(*args) if is_async(func) else func(*args)\n    return wrapper\n"
         "@traced\nasync def one(): ...\n@traced\nasync def two(): ...\n",
     ),
+    Case(
+        "awaited on one arm, whatever its color",
+        bad="async def load(): ...\nasync def main(fresh):\n    return await load() if fresh else load()  # here\nasync def other():\n    print((await main(1)).name)\n",
+    ),
 ]
 
 _FOR_PROMISES = re.compile(r"(?i)coro|await|fut|promise|task|pending")

@@ -314,11 +314,13 @@ def asks_for_mode(test: Node) -> bool:
 
 
 def arms_by_color(node: Node) -> tuple[Node, Node] | None:
-    """`await f(x) if waits(f) else f(x)`: the arm that awaits and the other, chosen by a question of its own."""
+    """`await f(x) if waits(f) else f(x)`: the arm that awaits and the other, chosen by a question about `f`."""
+    test = node[TEST][VALUE] if node[TEST][KIND] == "not" else node[TEST]
+    asked = {callee_text(argument) for argument in test[CALL_ARGS]} if test[KIND] == "call" else set()
     for awaited, plain in ((node[BODY], node[ORELSE]), (node[ORELSE], node[BODY])):
         if awaited[KIND] == "await" and awaited[VALUE][KIND] == plain[KIND] == "call":
-            callees = [callee_text(call[CALL_FUNC]) for call in (awaited[VALUE], plain)]
-            if callees[0] == callees[1]:
+            callees = {callee_text(call[CALL_FUNC]) for call in (awaited[VALUE], plain)}
+            if len(callees) == 1 and callees <= asked:
                 return awaited, plain
     return None
 
