@@ -189,6 +189,24 @@ def test_odd_questions(project, method, params):
         assert len(client.pull("app.py")) == 1
 
 
+def test_a_folder_that_is_deleted(project):
+    """Open texts are answered, the folder is not made again for the sake of a cache, and it may come back."""
+    more = LOST + "\n\nasync def h():\n    f()\n"
+    with Client(project, PULL) as client:
+        client.open("app.py")
+        assert len(client.pull("app.py")) == 1
+        shutil.rmtree(project)
+        client.change("app.py", more)
+        assert len(client.pull("app.py")) == 2
+        client.notify("workspace/didChangeWatchedFiles", {"changes": [{"uri": client.uri("app.py"), "type": 3}]})
+        client.pull("app.py")
+        assert not project.exists()
+        project.mkdir()
+        (project / "app.py").write_text(LOST)
+        client.notify("workspace/didChangeWatchedFiles", {"changes": [{"uri": client.uri("app.py"), "type": 1}]})
+        assert len(client.pull("app.py")) == 2
+
+
 @pytest.mark.parametrize(
     ("method", "params", "code"),
     [

@@ -66,8 +66,10 @@ class Prepared(NamedTuple):
         if not self.request.cache or (folder_name is None and not self.root.is_whole):
             return None
         folder = self.request.cwd / folder_name if folder_name is not None else self.root.path / ".troth_cache"
+        if not self.request.cwd.is_dir():
+            return None  # deleted meanwhile, under an editor or `--watch`: it is not made again for the sake of a cache
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(parents=folder_name is not None, exist_ok=True)
             if not (folder / ".gitignore").exists():
                 (folder / ".gitignore").write_text("*\n", encoding="utf-8")
         except OSError:

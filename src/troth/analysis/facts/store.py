@@ -118,7 +118,7 @@ def save(folder: Path, context: str, outcome: Kept, pieces: Iterable[tuple[str, 
     A folder that cannot be written keeps nothing; the run itself is not touched by it.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(exist_ok=True)  # only this one: the project around it may have been deleted meanwhile
         ignore = folder / ".gitignore"
         if not ignore.exists():
             ignore.write_text("*\n", encoding="utf-8")

@@ -58,12 +58,16 @@ class Places:
         self.look = look
         self._addresses = addresses
         self._encoding = encoding
+        self._uris: dict[str, str] = {}
         self._texts: dict[str, str] = {}
         self._positions: dict[tuple[str, int | None], Positions] = {}
 
     def uri(self, path: str) -> str:
         """The URI of a file of the project."""
-        return self._addresses.uri(self.look.root / path)
+        uri = self._uris.get(path)
+        if uri is None:
+            uri = self._uris[path] = self._addresses.uri(self.look.root / path)
+        return uri
 
     def uris(self, path: str) -> list[str]:
         """All URIs that findings in a file are told for: those of the cells, where it is an open notebook."""
