@@ -22,6 +22,18 @@ if TYPE_CHECKING:
 
 CASES = [
     Case(
+        "what a model is to be made of",
+        bad="from pydantic import BaseModel\nclass Task(BaseModel):\n    name: str\nclass Client:\n    async def _request(self, path): ...\n"
+        "    async def get(self):\n        data = self._request('x')  # here\n        return Task.model_validate(data)\n",
+        fixed="from pydantic import BaseModel\nclass Task(BaseModel):\n    name: str\nclass Client:\n    async def _request(self, path): ...\n"
+        "    async def get(self):\n        data = await self._request('x')  # here\n        return Task.model_validate(data)\n",
+    ),
+    Case(
+        "what a model is made of, once it is there",
+        good="from pydantic import BaseModel\nclass Task(BaseModel):\n    name: str\nclass Client:\n    async def _request(self, path): ...\n"
+        "    async def get(self):\n        data = self._request('x')\n        return Task.model_validate(await data)\n",
+    ),
+    Case(
         "of what is injected from elsewhere, with a namesake in the project",
         good="from elsewhere import get_profiler\nfrom fastapi import Depends\nclass RedisCache:\n    async def get_stats_now(self): ...\n"
         "async def give_profiler():\n    return get_profiler()\nasync def health(profiler=Depends(give_profiler)):\n"

@@ -27,6 +27,7 @@ from troth.analysis.semantics.evidence.doubts import (
     foreign_receiver,
     mapping_get,
     opaque_decorator,
+    suffixed_twins,
     sync_call_sites,
     sync_context,
     sync_flag,
@@ -94,6 +95,7 @@ _DOUBTS: tuple[tuple[str, Callable[[Question], bool]], ...] = (
     ("sync-context", sync_context.doubts),
     ("mapping-get", mapping_get.doubts),
     ("color-question", color_question.doubts),
+    ("suffixed-twins", suffixed_twins.doubts),
 )
 _DOUBTS_ABOUT_DEFINITIONS: tuple[tuple[str, Callable[[Question], bool]], ...] = (
     ("sync-call-sites", sync_call_sites.doubts),

@@ -202,7 +202,7 @@ def _says_nothing(annotation: Node | None) -> bool:
 def _may_be_any_function(annotation: Node | None) -> bool:
     """Whether an annotation does not tell what calling the parameter gives."""
     if annotation is not None and annotation[KIND] == "index":
-        parts = annotation[INDEX_KEY][ITEMS] if annotation[INDEX_KEY][KIND] == "tuple" else ()
+        parts: tuple[Node, ...] = annotation[INDEX_KEY][ITEMS] if annotation[INDEX_KEY][KIND] == "tuple" else ()
         return last_name(annotation[INDEX_BASE]) == "Callable" and bool(parts) and _says_nothing(parts[-1])
     return _says_nothing(annotation) or last_name(annotation) == "Callable"  # type: ignore[arg-type]
 

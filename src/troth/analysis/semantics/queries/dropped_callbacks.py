@@ -37,6 +37,7 @@ from troth.analysis.facts.fields import (
     VALUE,
 )
 from troth.analysis.facts.model import PARAM_NAME, body_of, speaks_of
+from troth.analysis.facts.names import last_name
 from troth.analysis.facts.nodes import children, of_kind
 from troth.analysis.incremental.project_queries import part
 from troth.analysis.semantics.evidence.awaited_parameters import AwaitedParameter, asks_for_color
@@ -93,22 +94,36 @@ def _takers(file: FileFacts) -> frozenset[str]:
         for _, index, _, value in c.self_attributes
         if value is not None and value[KIND] == "name"
     }
+    with_dict = {
+        index
+        for index, c in enumerate(file.classes)
+        if any(_may_be_dict(value) for _, _, _, value in c.self_attributes)
+    }
     for index, facts in enumerate(file.functions):
         # The first parameter of a method is what it is called on: `cls(…)` makes an object of it.
         params = {param[PARAM_NAME] for param in (facts.params[1:] if facts.owner >= 0 else facts.params)}
         if not params:
             continue
         takes = not params.isdisjoint(facts.calls) or any((index, name) in storing for name in params)
-        takes = takes or _fills_in(facts, params)
+        takes = takes or (facts.owner in with_dict and _fills_in(facts, params))
         if takes or any(callee.rpartition(".")[2] in _PUTTING and "." in callee for callee in facts.calls):
             is_init = facts.name == "__init__" and facts.owner >= 0
             names.add(file.classes[facts.owner].name if is_init else facts.name)
     return frozenset(names)
 
 
+def _may_be_dict(value: Node | None) -> bool:
+    """Whether an attribute begins as a dict: `{}`, `dict()`, `defaultdict(list)`."""
+    if value is None:
+        return False
+    return bool(
+        value[KIND] == "dict" or (value[KIND] == "call" and last_name(value[CALL_FUNC]).lower().endswith("dict"))
+    )
+
+
 def _fills_in(facts: FunctionFacts, params: Collection[str]) -> bool:
     """Whether a method puts what it is given under a key: `self.handlers[name] = handler`."""
-    if facts.owner < 0 or len(params) < _FEWEST_OF_A_FILLING_METHOD or not speaks_of(facts, _SUBSCRIPT):
+    if len(params) < _FEWEST_OF_A_FILLING_METHOD or not speaks_of(facts, _SUBSCRIPT):
         return False
     return any(
         node[ASSIGN_VALUE][KIND] == "name"

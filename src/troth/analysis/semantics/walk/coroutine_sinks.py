@@ -49,6 +49,8 @@ __all__ = [
 _MOST_NAMESAKES = 8  # methods of one name that are asked what they do with an argument
 
 _A_LOG_CALL = Taker("a log call", "shows it")
+# What models and adapters of pydantic make an object of; no other library has methods of these names.
+_VALIDATING = frozenset({"model_validate", "model_validate_json", "validate_python", "validate_json", "parse_obj"})
 _OPENING = frozenset({"json.dumps", "json.dump"})
 _TEXT_BUILTINS = frozenset(["print", "str", "repr", "ascii", "format"])
 _PLAIN_BUILTINS = frozenset(
@@ -156,6 +158,8 @@ class Consumers:
             return _dropper(callee[NAME_ID])
         if _is_message(func, callee):
             return _refuser(callee_text(callee), name or "fields")
+        if callee[KIND] == "attr" and callee[ATTR_NAME] in _VALIDATING and name is None and not position:
+            return _refuser(callee_text(callee), "data")
         return None
 
     def wants_results(self, func: Value | None, position: int, name: str | None) -> bool:

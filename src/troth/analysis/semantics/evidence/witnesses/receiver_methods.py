@@ -13,6 +13,7 @@ from troth.analysis.findings import Reason
 from troth.analysis.project.test_files import is_test
 from troth.analysis.semantics.evidence.call_site_evidence import COMMON_RECEIVERS
 from troth.analysis.semantics.evidence.common_method_names import GENERIC
+from troth.analysis.semantics.evidence.doubts.suffixed_twins import is_plain_twin
 from troth.analysis.semantics.evidence.question import EvidenceCase
 from troth.analysis.semantics.evidence.words import pattern, threshold, words
 from troth.analysis.semantics.resolve.name_index import receiver_in
@@ -82,6 +83,8 @@ class Company:
         if self._program.counts.is_plain_somewhere(name):
             return None
         usage = self._here(receiver, function)
+        if usage is not None and is_plain_twin(name, usage.awaited):
+            return None
         if usage is None or not _speaks(name, usage, is_tested=is_tested):
             return None if is_tested else self._everywhere(receiver, name)
         plainly = len(usage.bare - usage.awaited - {name})

@@ -1,0 +1,38 @@
+"""Suffixed twins: what is awaited of the same object ends in `_async`, so what does not is the plain one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from troth.analysis.semantics.evidence.question import EvidenceCase
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from troth.analysis.semantics.evidence.question import Question
+
+__all__ = ["CASES", "doubts", "is_plain_twin"]
+
+_SUFFIX = "_async"
+_FEWEST = 2
+
+CASES = [
+    EvidenceCase(
+        "a notification beside requests",
+        "class Editor:\n    async def open_document(self, uri): ...\n\n\n"
+        "async def main(client, uri):\n    client.open_document(uri)  # lost\n"
+        "    await client.hover_async(uri)\n    await client.resolve_async(uri)\n",
+    ),
+]
+
+
+def doubts(question: Question) -> bool:
+    """By what the function awaits of the same receiver."""
+    start = f"{question.text.rpartition('.')[0]}."
+    awaited = {callee for callee in question.function.facts.awaited if callee.startswith(start)}
+    return question.is_method and is_plain_twin(question.name, awaited)
+
+
+def is_plain_twin(name: str, awaited: Collection[str]) -> bool:
+    """Whether several of the awaited names have the ending, and this one has not."""
+    return not name.endswith(_SUFFIX) and sum(callee.endswith(_SUFFIX) for callee in awaited) >= _FEWEST
