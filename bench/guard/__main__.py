@@ -1,6 +1,6 @@
 """Measures the guard beside what else there is: `python -m bench.guard [--quick]`.
 
-Three tables: lost coroutines (who sees them, names the line, fails), the cost of watching, blocked loops. Peers that
+Tables: lost coroutines (who sees them, names the line, fails), the cost of watching, blocked loops. Peers that
 are not installed are left out with a note. Times are processor time, as ratios within this one run.
 """
 
@@ -187,9 +187,48 @@ def blocked(folder: Path, rounds: int, runs: int) -> None:
             when = "during" if before.strip() else "after" if after.strip() else "never"
             cells.append(f"{when} / {'named' if line else 'not named'}")
         taken = figures(folder, TURNS.format(setup=setup, debug=debug, over=over, rounds=rounds), runs)
-        row(name, *cells, " / ".join(f"{now / was:.2f}" for now, was in zip(taken, none, strict=True)))
+        row(name, *cells, over_floor(taken, none))
     for name in missing:
         print(f"(not installed, left out: {name})")
+    print()
+
+
+def over_floor(taken: list[float], floor: list[float]) -> str:
+    return " / ".join(f"{now / was:.2f}" for now, was in zip(taken, floor, strict=True))
+
+
+IDLE_THREAD = "import threading; threading.Thread(target=threading.Event().wait, daemon=True).start()"
+UNWATCHED = "from troth import guard; guard.install(blocked=None)"
+PARTS = {
+    "nothing": "",
+    "an idle thread": IDLE_THREAD,
+    "guard.install(blocked=None)": UNWATCHED,
+    "guard.install(blocked=None), an idle thread": f"{UNWATCHED}; {IDLE_THREAD}",
+    "guard.install(blocked=0.1)": "from troth import guard; guard.install(blocked=0.1)",
+}
+BAR = 1.05
+
+
+def watching(folder: Path, rounds: int, runs: int) -> None:
+    """What the watch of blocked loops adds: to a guard without it, and to a program that has a second thread already.
+
+    A process with a second thread, however idle, pays for it in every call of the C library that takes a lock or may be
+    cancelled. A program that looks up a host name, or uses `to_thread`, has one.
+    """
+    head("the watch of blocked loops, part by part", "ns, sleep(0) / task", "× nothing")
+    sources = {name: TURNS.format(setup=setup, debug="", over="", rounds=rounds) for name, setup in PARTS.items()}
+    taken: dict[str, list[list[float]]] = {name: [] for name in PARTS}
+    for _ in range(runs):  # in turn, so that a busy moment of the machine touches every row
+        for name, source in sources.items():
+            taken[name].append(figures(folder, source, 1))
+    best = {name: [min(column) for column in zip(*rows, strict=True)] for name, rows in taken.items()}
+    for name, figure in best.items():
+        row(name, " / ".join(f"{value:.0f}" for value in figure), over_floor(figure, best["nothing"]))
+    watch = best["guard.install(blocked=0.1)"]
+    for floor in ("guard.install(blocked=None)", "guard.install(blocked=None), an idle thread"):
+        ratios = [now / was for now, was in zip(watch, best[floor], strict=True)]
+        reached = "reached" if max(ratios) <= BAR else "MISSED"
+        print(f"the watch, beside {floor}: {over_floor(watch, best[floor])} ×, the bar is {BAR}: {reached}")
     print()
 
 
@@ -235,6 +274,7 @@ def main() -> None:
         lost_in_tests(folder)
         costs(folder, rounds, runs)
         blocked(folder, rounds, runs)
+        watching(folder, rounds, runs)
         plugin(folder, runs)
 
 

@@ -385,6 +385,20 @@ def test_every_format_has_words_for_every_scale(confidence, safety, report):
     assert document["findings"][0]["fix"]["safety"] == safety
 
 
+@pytest.mark.parametrize("format_", [text, agent, concise, github])
+def test_the_name_of_a_file_begins_no_line(format_, report):
+    """A file may be called so that its name would be read as a line of its own, or as an order to a CI."""
+    hostile = LOST._replace(
+        span=LOST.span._replace(path="a\n::error file=x.py::no\t.py"),
+        reasons=(Reason("`save` is `async def`", "b\n::error::no.py", 1),),
+        fix=None,
+    )
+    lines = "\n".join(format_.render(changed(report, findings=(hostile,), root="/project"))).splitlines()
+    mine = [line for line in lines if line.startswith("::error")]
+    assert len(mine) == (1 if format_ is github else 0)
+    assert not any(line.startswith("::error file=x.py") for line in lines)
+
+
 def of(code: str, path: str, line: int, **fields: object) -> Finding:
     """A finding of a rule at a place."""
     return Finding(code, f"rule-{code}", Span(path, line, 1, line, 9), f"m{line}", "likely")._replace(**fields)

@@ -216,14 +216,30 @@ def test_completion_that_is_too_old_for_a_shell(monkeypatch, capsys):
     assert "pip install --upgrade shtab" in capsys.readouterr().err
 
 
-def test_completion_for_bash_works_in_bash():
-    """Bash reads the script and completes the first word with it."""
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        (["comple"], "completion"),
+        (["runs", "res"], "resume"),
+        (["check", "--output-format", "jso"], "json"),
+        (["check", "some/wh"], "some/where.py"),
+        (["check", "a.py", "some/wh"], "some/where.py"),
+        (["check", "--baseline", "some/wh"], "some/where.py"),
+        (["check", "--cache-dir", "some/in"], "some/inner"),
+        (["run", "some/wh"], "some/where.py"),
+        (["runs", "show", "--store", "some/wh"], "some/where.py"),
+    ],
+)
+def test_completion_for_bash_works_in_bash(tmp_path, words, completed):
+    """Bash reads the script and completes with it: commands, options, and paths where a path is meant."""
+    (tmp_path / "some/inner").mkdir(parents=True)
+    (tmp_path / "some/where.py").touch()
     ask = (
-        f"eval \"$('{sys.executable}' -m troth completion bash)\"; COMP_WORDS=(troth comple); COMP_CWORD=1; "
-        '_shtab_troth 2>/dev/null; echo "${COMPREPLY[@]}"'
+        f"eval \"$('{sys.executable}' -m troth completion bash)\"; COMP_WORDS=(troth {' '.join(words)}); "
+        f'COMP_CWORD={len(words)}; _shtab_troth 2>/dev/null; echo "${{COMPREPLY[@]}}"'
     )
-    done = subprocess.run(["bash", "-c", ask], capture_output=True, text=True, timeout=60, check=True)
-    assert "completion" in done.stdout.split()
+    done = subprocess.run(["bash", "-c", ask], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True)
+    assert completed in done.stdout.replace("/ ", " ").split()
 
 
 def test_ctrl_c_from_a_terminal_ends_with_130(tmp_path):

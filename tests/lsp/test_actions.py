@@ -118,7 +118,10 @@ def test_a_client_that_takes_commands_alone(project):
         uri = client.open("app.py")
         commands = client.actions("app.py", (4, 4))
         assert {type(offer["command"]) for offer in commands} == {str}
-        for title, expected in (("Await", "    await store.save(1)\n"), ("Apply all safe fixes", "    await store.save(2)\n")):
+        for title, expected in (
+            ("Await", "    await store.save(1)\n"),
+            ("Apply all safe fixes", "    await store.save(2)\n"),
+        ):
             command = named(commands, title)
             params = {"command": command["command"], "arguments": command["arguments"]}
             client.request("workspace/executeCommand", params)

@@ -28,6 +28,7 @@ ARMED = '''
 
 import app
 
+from troth.runtime import Hypervisor
 from troth.runtime.store import failpoints
 from troth.server import Webhooks
 
@@ -59,6 +60,7 @@ class Arming:
 
 
 def server():
+    app.runtime.hypervisor = Hypervisor(app.runtime.store, verifier=app.behaves)
     app.runtime.hypervisor.register(app.Action("add", app.add, read_only=True))
     served = app.Server(
         app.runtime, agents=app.AGENTS, workflows=app.WORKFLOWS, keys=False, webhooks=Webhooks(allow=["127.0.0.1"])
@@ -205,19 +207,40 @@ def session(client, folder):
     joining = {"agent": "clerk", "score": 0.9, "actions": ["add"]}
     assert client.post(f"/sessions/{made}/members", json=joining).status_code == 201
     assert client.post(f"/sessions/{made}/activate").status_code == 200
-    return {"session_id": made}
+    return {"session_id": made, "agent": "clerk"}
+
+
+def killed_member(client, folder):
+    there = session(client, folder)
+    kill = f"/sessions/{there['session_id']}/members/clerk/kill"
+    assert client.post(kill, json={"reason": "a test"}).status_code == 200
+    return there
+
+
+def trail_of(client, session_id):
+    return client.get("/audit", params={"session": session_id, "limit": 1000}).json()["data"]
+
+
+def elevated_once(client, there, answer):
+    kinds = [row["kind"] for row in trail_of(client, there["session_id"])]
+    assert (kinds.count("member.elevated"), answer["members"][0]["ring"]) == (1, 1)
+
+
+def readmitted_once(client, there, answer):
+    kinds = [row["kind"] for row in trail_of(client, there["session_id"])]
+    assert (kinds.count("member.readmitted"), answer["members"][0]["state"]) == (1, "left")
 
 
 def session_with_text(client, folder):
     there = session(client, folder)
     text = f"/sessions/{there['session_id']}/members/clerk/workspace/texts/notes.md"
     assert client.put(text, json={"text": "first"}).status_code == 200
-    return {**there, "agent": "clerk"}
+    return there
 
 
 def kept_once(client, there, answer):
     """The snapshot is there, and was taken once."""
-    trail = client.get("/audit", params={"session": there["session_id"], "limit": 1000}).json()["data"]
+    trail = trail_of(client, there["session_id"])
     assert [row["data"]["snapshot"] for row in trail if row["kind"] == "workspace.snapshot"] == [answer["name"]]
 
 
@@ -371,6 +394,8 @@ ROWS = [
         session,
         is_acted,
     ),
+    Row("/sessions/{session_id}/members/{agent}/elevate", {"ring": 1, "attestation": "me"}, elevated_once, session),
+    Row("/sessions/{session_id}/members/{agent}/readmit", {"reason": "a mistake"}, readmitted_once, killed_member),
     Row(
         "/sessions/{session_id}/members/{agent}/workspace/snapshots",
         {"name": "before"},
@@ -421,7 +446,12 @@ class Trial:
             there = self.row.prepare(client, self.folder)
             answer = self.ask(client, there, next(self.keys), **{"X-Failpoint": "note"})
             assert answer.status < 300, answer
-        names = (self.folder / "reached.txt").read_text().split()
+        return self.noted()
+
+    def noted(self):
+        """The failpoints that were reached while they were noted, each once; no housekeeping."""
+        noted = self.folder / "reached.txt"
+        names = noted.read_text().split() if noted.exists() else []
         return [name for name in dict.fromkeys(names) if name.rpartition(".")[0] not in HOUSEKEEPING]
 
     def crash_at(self, point):

@@ -59,6 +59,18 @@ def test_events_come_with_numbers(shared, client):
         assert [one["id"] for one in line.told] == [one["id"] for one in whole[2:]]
 
 
+def test_a_subscription_that_is_over_counts_no_more(shared, client):
+    """A socket that lives long follows one run after another, however many there are."""
+    body = {"workflow": "greet", "inputs": {"who": "socket"}}
+    runs = [client.post("/runs", json=body, headers={"Prefer": "wait=60"}).json()["id"] for _ in range(101)]
+    with dial(shared) as connection:
+        line = Line(connection)
+        for run_id in runs:
+            assert line.ask(type="subscribe", run=run_id)["type"] == "ack"
+            line.until(lambda one, run_id=run_id: one["type"] == "end" and one["run"] == run_id)
+            line.told.clear()
+
+
 def test_a_message_is_answered(shared, client):
     """Send is acknowledged when the message is safe; repeated with its key, it is sent once."""
     talk_id = talk(client, "parrot")

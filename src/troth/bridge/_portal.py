@@ -15,6 +15,7 @@ from troth.bridge._crossing.handoff import Handoff
 from troth.bridge._crossing.home import Home, home_of_this_thread
 from troth.bridge._crossing.strategy import choose
 from troth.bridge._crossing.to_coroutine import check_seconds, close_refused, to_coroutine
+from troth.bridge._crossing.trio_sender import trio_sender
 from troth.bridge._errors import InterpreterExitError, LoopGoneError, PortalClosedError
 from troth.bridge._loops.idle_loop import IdleLoop
 from troth.bridge._loops.interrupt import catch_interrupts
@@ -185,8 +186,11 @@ class _Waiting:
         self._deadlock_after = deadlock_after
         self._blocks_loop = blocks_loop
         self._is_reported = False
+        self._sender = trio_sender()
 
     def __call__(self, seconds: float) -> BaseException | None:
+        if self._sender is not None:
+            self._sender.look()
         if not self._engine.thread.is_alive():
             return LoopGoneError(f"the portal's thread ended before `{name_of(self._work)}` did.")
         rested = self._rested()

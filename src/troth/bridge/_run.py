@@ -12,6 +12,7 @@ from troth.bridge._crossing.handoff import within
 from troth.bridge._crossing.home import run_at_home
 from troth.bridge._crossing.strategy import Choice, Explanation, Way, choose, record
 from troth.bridge._crossing.to_coroutine import check_seconds, close_refused, to_coroutine
+from troth.bridge._crossing.trio_sender import trio_sender
 from troth.bridge._errors import BlockedLoopError, InterpreterExitError, RunTimeoutError
 from troth.bridge._loops.drive import drive, outcome
 from troth.bridge._loops.leftovers import settle
@@ -111,7 +112,7 @@ def run_on(
     task: asyncio.Task[T] = loop.create_main_task(work, context)
     limit = None if timeout is None else _Limit(loop, task, timeout)
     try:
-        drive(loop, task, task.cancel, BlockedLoop(work, loop, deadlock_after) if blocks_loop else None)
+        drive(loop, task, task.cancel, BlockedLoop(work, loop, deadlock_after) if blocks_loop else trio_sender())
         if limit is not None and limit.has_fired and task.cancelled():
             raise RunTimeoutError(f"`{name_of(work)}` gave no result in {timeout} s, and was cancelled.")
         return cast("T", outcome(task))

@@ -9,6 +9,9 @@ from troth.errors import MisuseError
 
 __all__ = ["COMMAND"]
 
+# What stands for a path: without a word about it, a shell completes no files for a command that has a script.
+_FILES = {"PATH", "FILE", "TARGET", "WORKFLOW", "CONFIG", "PATTERNS", "ENV", "MODULE:NAME"}
+_FOLDERS = {"DIR", "FOLDER"}
 SHELLS = ("bash", "zsh", "tcsh", "fish", "powershell")
 
 
@@ -32,9 +35,23 @@ def run(args: argparse.Namespace) -> int:
     for name in COMMANDS:
         command = load(name)
         parser = parser_of(name, command)
+        _complete_paths(parser)
         commands.add_parser(name, help=command.summary, parents=[parser], add_help=False, conflict_handler="resolve")
     print(shtab.complete(whole, args.shell))
     return Exit.CLEAN
+
+
+def _complete_paths(parser: argparse.ArgumentParser) -> None:
+    import shtab
+
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for inner in action.choices.values():
+                _complete_paths(inner)
+        elif action.metavar in _FILES:
+            action.complete = shtab.FILE  # type: ignore[attr-defined]
+        elif action.metavar in _FOLDERS:
+            action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
 
 
 COMMAND = Command(

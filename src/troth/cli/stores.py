@@ -81,10 +81,13 @@ def add_run(parser: argparse.ArgumentParser) -> None:
 
 def store_of(args: argparse.Namespace) -> str | Path:
     """The file that was asked for, or the address of a database."""
-    from troth.runtime.store.open import is_address
+    from troth.runtime.store.open import check_file_name, is_address
 
     store = args.store or os.environ.get(VARIABLE) or _DEFAULT
-    return store if is_address(store) else Path(store)
+    if is_address(store):
+        return store
+    check_file_name(store)
+    return Path(store)
 
 
 def no_such_store(store: str | Path, what: str = "") -> MisuseError | None:

@@ -36,9 +36,9 @@ def check_names(name: str, value: object) -> None:
             f"`{name}` is a {type(value).__name__}. Nothing was opened.\nGive a mapping of names, as in "
             f"`{name}={{'charge': …}}`."
         )
-    strange = [key for key in value if not isinstance(key, str)]
-    if strange:
-        raise MisuseError(f"`{name}` has the key {strange[0]!r}. Nothing was opened.\nGive each a string as its name.")
+    for key in value:
+        if not isinstance(key, str):
+            raise MisuseError(f"`{name}` has the key {key!r}. Nothing was opened.\nGive each a string as its name.")
 
 
 def check_path(name: str, value: object) -> None:

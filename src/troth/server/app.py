@@ -117,4 +117,4 @@ async def _refused(request: Request, problem: Exception) -> Response:
 
 async def _invalid(request: Request, problem: Exception) -> Response:
     assert isinstance(problem, RequestValidationError)
-    return _answer(request, as_field_error(problem.errors()[0]))
+    return _answer(request, as_field_error(problem.errors()))

@@ -7,7 +7,7 @@ change. Our own faults are 500 with an id that the log has.
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel
@@ -123,10 +123,19 @@ def not_found(what: str, name: str, advice: str | None = None) -> ApiError:
     return ApiError(404, f"{what}_not_found", f"There is no {what} {name!r} here.", advice=advice)
 
 
-def as_field_error(wrong: Mapping[str, Any]) -> ApiError:
-    """What is told of a request that is not as it is declared: `wrong` is pydantic's word for it, place and all."""
-    place = [str(part) for part in wrong["loc"]]
-    where, field = place[0], ".".join(place[1:])
+def as_field_error(errors: Sequence[Mapping[str, Any]]) -> ApiError:
+    """What is told of a request that is not as it is declared: `errors` are pydantic's words for it, places and all.
+
+    A field that may be several things has an error for each. Told is the one that leads furthest in: what was sent is
+    most like that; where none does, all of them are.
+    """
+    wrong = errors[0]
+    same = [error for error in errors if error["loc"][:2] == wrong["loc"][:2]]
+    deepest = max(len(_place(error)) for error in same)
+    same = [error for error in same if len(_place(error)) == deepest]
+    wrong = same[0]
+    where, *path = _place(wrong)
+    field = ".".join(path)
     if wrong["type"] == "json_invalid":
         message = f"The body is not JSON: {wrong['ctx']['error']}."
         return ApiError(400, "invalid_json", message, param="body", advice="Send one JSON object, in UTF-8.")
@@ -142,8 +151,20 @@ def as_field_error(wrong: Mapping[str, Any]) -> ApiError:
         subject = f"The field `{field}`" if field else f"The {where}"
         return ApiError(400, "invalid_field", f"{subject} is not a JSON object.", param=field or where)
     subject = f"The field `{field}`" if where == "body" and field else f"`{field or where}`"
-    message = f"{subject} is wrong: {wrong['msg'][0].lower()}{wrong['msg'][1:]}."
-    return ApiError(400, "invalid_field", message, param=field or where)
+    said = dict.fromkeys(
+        f"{error['msg'][0].lower()}{error['msg'][1:]}" for error in same if _place(error) == _place(wrong)
+    )
+    return ApiError(400, "invalid_field", f"{subject} is wrong: {', or '.join(said)}.", param=field or where)
+
+
+def _place(wrong: Mapping[str, Any]) -> list[str]:
+    """Where it is, without the names of the types that the field may have."""
+    place = [str(part) for part in wrong["loc"]]
+    return [part for part in place if part not in _BRANCHES]
+
+
+_BRANCHES = {"str", "list[dict[str,any]]", "NamedConversation"}
+"""How pydantic calls the types of fields that may be several things."""
 
 
 def unreadable(cause: BaseException) -> ApiError:

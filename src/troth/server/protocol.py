@@ -6,18 +6,54 @@ A client that reads nothing would keep its answer in the memory of the server fo
 import asyncio
 import socket
 import struct
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from troth.server.limits import Limits
 
-__all__ = ["limited"]
+__all__ = ["HeadWithBody", "limited"]
 
 _TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 _DROP = struct.pack("ii", 1, 0)
+_FINAL_HEAD, _INTERIM_HEAD = b"HTTP/1.1 ", b"HTTP/1.1 1"
 _LAST = 1.0  # seconds for which a client that was too slow may still take the answer
+
+
+class HeadWithBody:
+    """A transport that sends the head of an answer together with what follows it at once.
+
+    uvicorn writes them one after the other, and each write costs a call of the system and wakes the client up.
+    """
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self.transport = transport
+        self._loop = loop
+        self._head = b""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.transport, name)
+
+    def write(self, data: bytes) -> None:
+        """Send, or keep the head of an answer until more of it comes, or the loop has its next turn."""
+        if self._head:
+            data, self._head = self._head + data, b""
+        elif data.startswith(_FINAL_HEAD) and not data.startswith(_INTERIM_HEAD):
+            self._head = data
+            self._loop.call_soon(self._send_head)
+            return
+        self.transport.write(data)
+
+    def close(self) -> None:
+        """Send what is kept, and close."""
+        self._send_head()
+        self.transport.close()
+
+    def _send_head(self) -> None:
+        if self._head:
+            head, self._head = self._head, b""
+            self.transport.write(head)
 
 
 class _LimitedProtocol(H11Protocol):
@@ -34,7 +70,13 @@ class _LimitedProtocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for the first request."""
         super().connection_made(transport)
+        self.transport = cast("asyncio.Transport", HeadWithBody(transport, self.loop))
         self._wait(self.limits.idle_time)
+
+    def handle_websocket_upgrade(self, event: h11.Request) -> None:
+        """Hand the connection itself on: what a socket sends has no heads."""
+        self.transport = cast("HeadWithBody", self.transport).transport
+        super().handle_websocket_upgrade(event)
 
     def data_received(self, data: bytes) -> None:
         """Take notice of the head of a request: its time runs from its first byte to its last."""

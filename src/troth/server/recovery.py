@@ -62,7 +62,7 @@ class Recovery:
 
     def _look_at_runs(self) -> None:
         for news in self._worker.look():
-            if news.what == "cannot go on":
+            if news.what == "cannot continue":
                 log.warning("The run %r cannot be resumed here: %s", news.run_id, news.why)
 
     def _is_ours(self, run_id: str) -> bool:

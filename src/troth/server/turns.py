@@ -16,6 +16,7 @@ from troth.runtime.conversations import AlreadyRunning, Conversation, Stopping
 from troth.runtime.conversations.entries import Beginning
 from troth.runtime.conversations.log import STARTED, Status, stream_of
 from troth.runtime.store import Notifier, StoreError, Transaction, commit_point
+from troth.runtime.store.aread import aread
 from troth.runtime.store.rows.server import TurnRow
 from troth.runtime.store.sqlite.transaction import stream_topic
 from troth.server.channels import HttpChannel
@@ -144,11 +145,14 @@ class Turns:
         with self._store.listening(bell, stream_topic(stream_of(conversation.id))):
             while True:
                 rung = bell.count
-                state = conversation.look()
+                state = await aread(self._store, conversation.look)
                 if state.open_run is None:
                     return state.outcome
-                if not await bell.await_ring(rung, _LOOK) and conversation.status is not Status.RUNNING:
-                    return conversation.status  # its process died, or its end is not written yet
+                if await bell.await_ring(rung, _LOOK):
+                    continue
+                status = await aread(self._store, lambda: conversation.status)
+                if status is not Status.RUNNING:
+                    return status  # its process died, or its end is not written yet
 
     # Going on with what was cut off
 

@@ -33,7 +33,7 @@ def test_size_of_the_change(source, others, calls, tops):
     (proposal,) = proposals(result.program, result.findings)
     assert proposal.target == "app:record"
     assert ([one.name for one in proposal.others], proposal.calls, proposal.tops) == (others, calls, tops)
-    assert proposal.words().startswith("makes `record` async")
+    assert proposal.words().startswith("makes `record` and " if others else "makes `record` async")
 
 
 def test_where_a_fix_is_offered_none_is_proposed():

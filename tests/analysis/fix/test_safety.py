@@ -289,3 +289,24 @@ def test_what_a_decorator_makes_may_be_looped_over():
     assert [finding.code for finding in findings_in(source, Path("/nowhere"))] == []
     undecorated = source.replace("@pytest.fixture\n", "")
     assert [finding.code for finding in findings_in(undecorated, Path("/nowhere"))] == ["TR106"]
+
+
+@pytest.mark.parametrize(
+    ("head", "call", "safety"),
+    [
+        pytest.param(
+            "class S:\n    async def __aenter__(self): ...\n    async def __aexit__(self, *a): ...\n"
+            "async def make():\n    return S()\n",
+            "make()",
+            "sure",
+            id="an object that can be entered",
+        ),
+        pytest.param("async def make():\n    return await unknown()\n", "make()", "likely", id="nobody can tell"),
+        pytest.param("async def make():\n    return {}\n", "make()", None, id="a dict"),
+        pytest.param("import httpx\nclient = httpx.AsyncClient()\n", "client.get('x')", None, id="a response of httpx"),
+    ],
+)
+def test_a_call_is_awaited_where_its_result_can_be_entered(head, call, safety):
+    """`async with await client.get(…)` raises an error where a response has no `__aenter__`: another call was meant."""
+    fix = fix_at(f"{head}async def main():\n    async with {call} as x:\n        print(x)\n", "TR106")
+    assert (fix and fix.safety) == safety

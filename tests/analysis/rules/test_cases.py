@@ -54,6 +54,7 @@ def test_case(rule: CheckRule, case: Case) -> None:
 # Cases in which a library awaits or makes the coroutine, or `__aiter__` says async without the word: that stays when the
 # case's own `async` is gone.
 OF_A_LIBRARY = {
+    ("TR106", "a response that nobody can enter"),
     ("TR101", "a plain call where awaiting it raised TypeError, because another version is plain"),
     ("TR101", "a session of a maker that is told its class"),
     ("TR401", "decorated into async"),
@@ -65,6 +66,10 @@ OF_A_LIBRARY = {
     ("TR401", "a response that is read as it comes"),
     ("TR402", "given back by the thread, and run then"),
     ("TR402", "given back by the thread, and dropped"),
+    ("TR101", "a class of a library that is called like a function"),
+    ("TR101", "what a stack of contexts enters"),
+    ("TR110", "a context that was to be awaited"),
+    ("TR110", "a context that is entered later"),
     ("TR116", "an object"),
     ("TR116", "an answer that is streamed"),
     ("TR116", "an answer that is perhaps streamed"),

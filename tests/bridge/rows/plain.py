@@ -3,6 +3,7 @@
 import asyncio
 import contextvars
 import os
+import signal
 import socket
 import threading
 import time
@@ -443,3 +444,42 @@ def no_cycle_through_an_exception():
     gc.disable()
     raised(bridge.run, fail)
     return [sum(reference() is not None for reference in alive)]
+
+
+async def spinning(is_over):
+    """Turn the loop all the time: it never sleeps, so nothing wakes it."""
+    turns = 0
+    while not is_over():
+        turns += 1
+        await asyncio.sleep(0)
+    return turns > 0
+
+
+@row("a loop that is never idle: signal handlers, other threads, timers and sockets have their turn", sees=[True] * 4)
+def never_idle():
+    async def signalled():
+        heard = []
+        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, heard.append, 1)
+        os.kill(os.getpid(), signal.SIGUSR1)
+        return await spinning(lambda: heard)
+
+    async def called_from_another_thread():
+        heard, loop = [], asyncio.get_running_loop()
+        threading.Thread(target=loop.call_soon_threadsafe, args=(heard.append, 1)).start()
+        return await spinning(lambda: heard)
+
+    async def timed():
+        heard = []
+        asyncio.get_running_loop().call_later(0.001, heard.append, 1)
+        return await spinning(lambda: heard)
+
+    async def read():
+        heard, (near, far) = [], socket.socketpair()
+        with near, far:
+            asyncio.get_running_loop().add_reader(near, heard.append, 1)
+            far.send(b"x")
+            answer = await spinning(lambda: heard)
+            asyncio.get_running_loop().remove_reader(near)
+            return answer
+
+    return [bridge.run(work) for work in (signalled, called_from_another_thread, timed, read)]

@@ -2,6 +2,8 @@
 
 import asyncio
 import contextvars
+import os
+import signal
 import threading
 import time
 
@@ -461,4 +463,21 @@ def anyio_inside():
         return bridge.run(work)
 
     bridge.run(work)  # anyio loads its backend when it is first used
+    return asyncio.run(main())
+
+
+@row("inside a loop, and never idle: signal handlers and timers have their turn", sees=[True, True])
+def never_idle_inside():
+    async def work():
+        heard, loop = [], asyncio.get_running_loop()
+        loop.call_later(0.001, heard.append, "timer")
+        loop.add_signal_handler(signal.SIGUSR1, heard.append, "signal")
+        os.kill(os.getpid(), signal.SIGUSR1)
+        while len(heard) < 2:
+            await asyncio.sleep(0)
+        return ["timer" in heard, "signal" in heard]
+
+    async def main():
+        return bridge.run(work)
+
     return asyncio.run(main())

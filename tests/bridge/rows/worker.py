@@ -11,6 +11,7 @@ from troth import bridge
 
 VAR = contextvars.ContextVar("VAR", default="unset")
 WORKERS = ["troth-worker"]
+OF_TRIO = ["Trio thread"]  # kept by trio for its next calls
 
 
 async def double(number):
@@ -463,3 +464,86 @@ def fork_in_a_worker():
 
     warnings.simplefilter("ignore", DeprecationWarning)  # from 3.12 on: a fork with threads about
     return asyncio.run(bridge.call(work))
+
+
+def in_trio_thread(work, **options):
+    """Send `work` to a worker thread of trio, cancel its scope once it has begun, and say whether it ended there."""
+    import trio
+
+    begun = threading.Event()
+
+    async def main():
+        with trio.CancelScope() as scope:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(lambda: trio.to_thread.run_sync(work, begun, **options))
+                await trio.to_thread.run_sync(begun.wait)
+                scope.cancel()
+        return scope.cancelled_caught
+
+    return trio.run(main)
+
+
+async def waiting(begun, seen):
+    begun.set()
+    try:
+        await asyncio.sleep(60)
+    finally:
+        seen.append("finally")
+
+
+@row(
+    "under trio, a cancelled scope reaches what its worker thread waits for",
+    sees=[True, ["finally"]],
+    needs=["trio"],
+    left=OF_TRIO,
+)
+def cancelled_by_trio():
+    seen = []
+    return [in_trio_thread(lambda begun: bridge.run(waiting, begun, seen)), seen]
+
+
+@row(
+    "under trio, a cancelled scope reaches a coroutine that never idles, and one on a portal",
+    sees=[True, True, ["finally", "finally"]],
+    needs=["trio"],
+    left=OF_TRIO,
+)
+def cancelled_by_trio_elsewhere():
+    seen = []
+
+    async def busy(begun):
+        begun.set()
+        try:
+            while True:
+                await asyncio.sleep(0)
+        finally:
+            seen.append("finally")
+
+    with bridge.Portal() as portal:
+        return [
+            in_trio_thread(lambda begun: bridge.run(busy, begun)),
+            in_trio_thread(lambda begun: portal.run(waiting, begun, seen)),
+            seen,
+        ]
+
+
+@row(
+    "under trio, what a finally block of the thread runs after a cancellation goes on to its end",
+    sees=[True, ["finally", "cleaned"]],
+    needs=["trio"],
+    left=OF_TRIO,
+)
+def cancelled_by_trio_once():
+    seen = []
+
+    async def clean():
+        await asyncio.sleep(0.2)  # several questions to trio
+        seen.append("cleaned")
+
+    def work(begun):
+        try:
+            bridge.run(waiting, begun, seen)
+        finally:
+            bridge.run(clean)
+
+    return [in_trio_thread(work), seen]

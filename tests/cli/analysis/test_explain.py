@@ -2,6 +2,7 @@
 
 import json
 from importlib import resources
+from pathlib import Path
 
 import jsonschema
 import pytest
@@ -32,6 +33,10 @@ def test_all_rules_are_listed(project):
     assert "upkeep:" in done.out
     marked = [line.split()[0] for line in done.out.splitlines() if line.endswith("(off by default)")]
     assert marked == ["TR301", "TR305", "TR606", "TR901", "TR902", "TR903"]
+    page = (Path(__file__).parents[3] / "docs/reference/check.md").read_text(encoding="utf-8")
+    schema = resources.files("troth.analysis").joinpath("settings.schema.json").read_text()
+    assert page.count("TR301, TR305, TR606 and ") == 2, "the page says which are off"
+    assert "(TR301, TR305, TR606, and `migrate`" in schema
 
 
 @pytest.mark.parametrize("family", ["TR9", "tr9", "T9", "migrate", "migration"])

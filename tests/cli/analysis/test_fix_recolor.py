@@ -59,7 +59,7 @@ def test_what_python_calls_is_told_another_way(project):
     done = fix(project, SLOTS, "--recolor")
     assert done.code == 1
     assert after(project) == SLOTS
-    assert "`Box.__init__` is a plain `def` and loses 1: Python itself calls it" in done.out
+    assert "`Box.__init__` is a plain `def` and loses 1 call: Python itself calls it" in done.out
     assert "--run-with bridge.run" in done.out
     assert "What a change of color would repair" not in done.out
 

@@ -87,6 +87,22 @@ def test_a_run_reports_survivors_and_ends_with_0(project):
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
+@pytest.mark.parametrize(
+    ("source", "number", "is_said"),
+    [
+        pytest.param("async def a():\n    await s(1)\n    await s(2)\n", 2, True, id="two places in one function"),
+        pytest.param("async def a():\n    await s(1)\n    await s(2)\n", 1, False, id="as many as were asked for"),
+        pytest.param("async def a():\n    await s(1)\n", 2, False, id="all there are"),
+    ],
+)
+def test_why_fewer_are_planted_than_were_asked_for(project, source, number, is_said):
+    """A function gets one mutant, so a small project may have places that none of them takes."""
+    (project / "few.py").write_text(f"async def s(x): ...\n{source}")
+    done = mutate(project, "few.py", "--list", "--n", str(number))
+    assert done.stdout.startswith("1 mutant in 1 of 1 file")
+    assert ("at most one mutant is planted in each outermost function" in done.stdout) == is_said
+
+
 @pytest.mark.parametrize(("percent", "code"), [pytest.param(30, 0, id="reached"), pytest.param(34, 1, id="missed")])
 def test_fail_under(project, percent, code):
     """A third is caught: that is enough for 30 percent and not for 34."""

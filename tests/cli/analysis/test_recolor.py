@@ -536,7 +536,7 @@ def test_to_async_with_a_boundary(project):
     project.write({"store.py": PLAIN, "test_app.py": USES})
     refused = project.troth("recolor", "store:Store", "--to", "async")
     assert refused.code == 1
-    assert "`helper` is plain; let it follow with `--cascade`" in refused.out
+    assert "`helper` is sync; make it follow with `--cascade`" in refused.out
     done = project.troth("recolor", "store:Store", "--to", "async", "--cascade", "all", "--boundary", "test_app:main")
     assert done.code == 0, done.out + done.err
     assert (project.root / "test_app.py").read_text() == (

@@ -104,7 +104,7 @@ def test_it_is_compared_and_written_anew(project):
     [
         pytest.param("        await asyncio.gather(self.a(), self.a())\n", "no counterpart in sync code", id="gather"),
         pytest.param("        await helper()\n", "`helper` (store.py:2) is async and has no twin", id="a function"),
-        pytest.param("        await self.task\n", "no call", id="a task"),
+        pytest.param("        await self.task\n", "is not a call", id="a task"),
     ],
 )
 def test_what_plain_code_cannot_do(project, body, why):

@@ -20,6 +20,7 @@ class Tape:
 
 
 """
+NAMESAKE = "class Reel:\n    def tape_size(self):\n        return 1\n"
 RUN = """
 
 if __name__ == "__main__":
@@ -53,6 +54,55 @@ def test_a_property_becomes_a_method(project, before, after):
     assert after in changed
     assert "@property" not in changed
     assert output(project) == expected
+
+
+@pytest.mark.parametrize(
+    ("lines", "after"),
+    [
+        pytest.param("return {n: t.tape_size for n, t in tapes.items()}", "await t.tape_size() for", id="in parts"),
+        pytest.param("for n, t in tapes.items():\n        return t.tape_size", "await t.tape_size()", id="in a loop"),
+        pytest.param(
+            "rows = list(tapes.values())\n    return rows[0].tape_size", "await rows[0].tape_size()", id="by index"
+        ),
+        pytest.param(
+            "rows = [t for t in tapes.values() if t] if tapes else []\n    return rows[0].tape_size",
+            "await rows[0].tape_size()",
+            id="out of a list that is filtered",
+        ),
+        pytest.param("with opened() as t:\n        return t.tape_size", "await t.tape_size()", id="entered"),
+        pytest.param("t: Tape = made()\n    return t.tape_size", "await t.tape_size()", id="annotated"),
+        pytest.param("(t, n), m = (Tape(), 1), 2\n    return t.tape_size", "await t.tape_size()", id="unpacked"),
+    ],
+)
+def test_a_receiver_is_found_wherever_it_is_bound(project, lines, after):
+    """A variable may be bound in parts, by a loop, by a `with` or by an annotation."""
+    head = (
+        "import contextlib\n@contextlib.contextmanager\ndef opened():\n    yield Tape()\n"
+        f"def made():\n    return globals()['Tape']()\n{NAMESAKE}"
+    )
+    body = f"async def main(tapes: dict[str, Tape] = {{'a': Tape()}}):\n    {lines}\n"
+    project.write({"app.py": f"{TAPE}{head}{body}{RUN}"})
+    expected = output(project)
+    done = project.troth("recolor", "app:Tape.tape_size", "--to", "async", "--cascade", "all", "--properties")
+    assert done.code == 0, done.out + done.err
+    assert after in (project.root / "app.py").read_text()
+    assert output(project) == expected
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        pytest.param("t = Tape() if flag else flag\n    return t.tape_size", id="perhaps something else"),
+        pytest.param("t = Tape()\n    for t in flag:\n        return t.tape_size", id="bound twice, once to anything"),
+        pytest.param("n, t = flag\n    return t.tape_size", id="unpacked from anything"),
+        pytest.param("with flag as t:\n        return t.tape_size", id="entered, from anything"),
+    ],
+)
+def test_a_receiver_that_nobody_can_tell_is_asked_for(project, lines):
+    """One place that may bind something else is enough."""
+    project.write({"app.py": f"{TAPE}{NAMESAKE}async def main(flag):\n    {lines}\n"})
+    done = project.troth("recolor", "app:Tape.tape_size", "--to", "async", "--cascade", "all", "--properties")
+    assert done.code == 1, done.out
 
 
 def test_what_an_override_reads_of_its_base_follows(project):

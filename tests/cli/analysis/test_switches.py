@@ -367,7 +367,7 @@ def test_agent_format(buggy):
     assert done.out.startswith(f"Project: {buggy.root} (all paths are relative to it)\n\n1. TR101 ")
     paragraphs = done.out.split("\n\n")
     assert len(paragraphs) == 4
-    assert "\nCommand: troth recolor plain:a --to async --cascade all (makes `a` async" in paragraphs[1]
+    assert "\nCommand: troth recolor plain:a --to async --cascade all (makes `a` and 1 caller" in paragraphs[1]
     patch = paragraphs[2][paragraphs[2].index("--- a/") :]
     (buggy.root / "fix.patch").write_text(f"{patch}\n")
     buggy.git("apply", "fix.patch")

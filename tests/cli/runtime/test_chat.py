@@ -173,7 +173,7 @@ def test_a_talk(terminal, tmp_path, agent):
     talk.type("\x04")
     assert talk.wait() == 0
     assert "\\x" not in talk.shown  # what clears the line is not shown as letters
-    assert "1 job goes on" in talk.shown
+    assert "1 job keeps running" in talk.shown
     assert f"`troth chat talkers:{agent} --conversation c-1` continues the conversation" in talk.shown
     go.touch()
     again = terminal(f"talkers.py:{agent}" if agent == "Async" else f"talkers:{agent}", "--conversation", "c-1")

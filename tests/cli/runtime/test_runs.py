@@ -196,7 +196,9 @@ def test_diff_of_a_run_that_was_undone(store, troth):
 @pytest.mark.parametrize(
     ("argv", "says"),
     [
-        pytest.param(["good-1", "good-2", "--from", "a"], "do not go with a second run", id="two runs and a step"),
+        pytest.param(
+            ["good-1", "good-2", "--from", "a"], "cannot be combined with a second run", id="two runs and a step"
+        ),
         pytest.param(["good-1", "--to", "aa"], "no step 'aa' that has ended. Did you mean `a`?", id="no such step"),
     ],
 )

@@ -231,3 +231,22 @@ def test_commands_take_an_address(server, run, tmp_path, monkeypatch):
     code, out, err = run("runs", "list")
     assert (code, "greet" in out, "pa55word" in out + err) == (0, True, False)
     sys.modules.pop("shop", None)
+
+
+@pytest.mark.parametrize("command", [["store", "check"], ["runs", "list"], ["worker", "--once"], ["audit", "verify"]])
+@pytest.mark.parametrize(
+    "address",
+    [
+        pytest.param("postgresql+psycopg://app:s3cret@db/app", id="of another library"),
+        pytest.param("PostgreSQL://app:s3cret@db/app", id="capitals"),
+        pytest.param("host=db user=app password=s3cret", id="a connection string"),
+    ],
+)
+def test_what_looks_like_an_address_is_no_file(run, command, address, tmp_path, monkeypatch):
+    """It is refused before a file of that name is looked for, and the password is not shown."""
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run(*command, "--store", address)
+    assert code == 2
+    assert "postgresql://user@host/database" in err
+    assert "s3cret" not in out + err
+    assert list(tmp_path.iterdir()) == []

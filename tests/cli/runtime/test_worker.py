@@ -197,7 +197,7 @@ def test_an_answer_wakes_a_run_that_a_worker_has(folder, troth, begin):
     worker.send_signal(signal.SIGTERM)
     out, err = worker.communicate(timeout=PATIENCE)
     assert (worker.returncode, err) == (0, "")
-    assert json.loads(out.splitlines()[0]) == {"run": "r1", "what": "taken up", "state": None, "why": ""}
+    assert json.loads(out.splitlines()[0]) == {"run": "r1", "what": "resumed", "state": None, "why": ""}
 
 
 SHOP = """
@@ -235,7 +235,7 @@ def test_a_run_of_a_decision_is_for_workers_that_know_it(folder, troth, begin):
         out, err = worker.communicate(timeout=PATIENCE)
         assert (worker.returncode, err) == (0, "")
         assert [(line["what"], line["state"]) for line in map(json.loads, out.splitlines())] == [
-            ("taken up", None),
+            ("resumed", None),
             ("over", "completed"),
         ]
         assert engine.result("order") == ["charged A-7", True]

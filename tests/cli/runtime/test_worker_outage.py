@@ -103,7 +103,7 @@ def test_what_was_seen_before_the_outage_is_told_after_it():
                 yield WorkerNews("a", "over")
 
         def _take_up(self):
-            yield WorkerNews("b", "taken up")
+            yield WorkerNews("b", "resumed")
             if self.fails:
                 raise ConnectionError
 

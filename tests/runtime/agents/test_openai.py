@@ -199,7 +199,8 @@ def test_a_busy_provider_is_asked_again(server, ask, caplog):
 
 
 @pytest.mark.parametrize(
-    ("script", "says"), [pytest.param(BUSY, "try again later", id="429"), pytest.param(DOWN, "A retry may work", id="503")]
+    ("script", "says"),
+    [pytest.param(BUSY, "try again later", id="429"), pytest.param(DOWN, "A retry may work", id="503")],
 )
 @pytest.mark.parametrize("retries", [0, 1])
 def test_patience_has_an_end(server, ask, script, says, retries):

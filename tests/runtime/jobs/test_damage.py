@@ -12,6 +12,7 @@ from troth.errors import MisuseError
 from troth.runtime import bind
 from troth.runtime.jobs import JobStartError, JobState, monitor
 from troth.runtime.jobs.job_files import JobFiles
+from troth.runtime.jobs.jobs import Jobs
 from troth.runtime.jobs.machine import folder_of
 
 from .conftest import until
@@ -197,3 +198,23 @@ def test_reading_beyond_the_end_reads_nothing(runtime, path):
     assert (beyond.text, beyond.size) == ("", 6)
     assert beyond.note.startswith("6 bytes come before this")
     assert runtime.jobs.read(job, limit=10**30).text == "hello\n"
+
+
+def test_a_failed_start_is_told_once(runtime, monkeypatch):
+    """The caller gets the error; looking after jobs in that moment, here or in another program, delivers nothing."""
+    looked, fail = [], Jobs._fail
+
+    def after_a_look(jobs, new, *rest):
+        jobs.look_after()
+        monitor = jobs._monitor
+        until(lambda: monitor._jobs.get(new.id) is not None)
+        job = monitor._jobs[new.id]
+        looked.append(job.files.ending().problem["type"])
+        assert not monitor._look(job, is_urgent=True)
+        fail(jobs, new, *rest)
+
+    monkeypatch.setattr(Jobs, "_fail", after_a_look)
+    with pytest.raises(JobStartError):
+        runtime.jobs.start(["/etc/passwd"])
+    assert looked == ["PermissionError"]
+    assert runtime.outbox.counts().stored == 0

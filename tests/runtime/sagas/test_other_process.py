@@ -92,7 +92,7 @@ def carried_on(path, run_id="s"):
     with Runtime(path, recover=False) as runtime:
         worker, news = runtime.worker(), []
         deadline = time.monotonic() + PATIENCE
-        while not any(entry.what != "taken up" for entry in news):
+        while not any(entry.what != "resumed" for entry in news):
             assert time.monotonic() < deadline
             news += worker.look()
             time.sleep(0.01)
@@ -148,7 +148,7 @@ def test_what_no_name_leads_to_is_left_alone(tmp_path, function):
     saga = Saga("own").step("a", do=function, undo=None).step("b", do=reserve, undo=None, arguments={"order": "x"})
     interrupted(tmp_path / "s.db", saga)
     news, _, run = carried_on(tmp_path / "s.db")
-    assert news.what == "cannot go on"
+    assert news.what == "cannot continue"
     assert "step 'a' of the saga calls a function that has no name to find it by" in news.why
     assert not run.state.is_over
     assert [call for call in calls if call != "charge"] == ["reserve"]

@@ -19,6 +19,8 @@ from troth.runtime.workflows.execute.resume_points import CannotGoOnError
 from troth.runtime.workflows.link.code_changes import ChangedWorkflowError
 from troth.runtime.workflows.record.diff import diff
 from troth.runtime.workflows.record.report import RunWord, StepWord
+from troth.runtime.workflows.render.html import page
+from troth.runtime.workflows.render.text import draw
 
 
 @pytest.fixture
@@ -567,7 +569,12 @@ def test_a_killed_run_goes_on_when_started_again(tmp_path):
     """With its id: what was done is not repeated."""
     assert python(KILLED, tmp_path).returncode == -signal.SIGKILL
     with Runtime(tmp_path / ".troth/runs.db", recover=False) as runtime:
-        assert runtime.show("one").state is RunWord.INTERRUPTED, "no killed run is shown as running"
+        report = runtime.show("one")
+        assert report.state is RunWord.INTERRUPTED, "no killed run is shown as running"
+        assert report.step("ship").started_at <= report.last_seen <= time.time()
+        seen = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(report.last_seen))
+        assert f"its process was last seen at {seen}" in draw(report)
+        assert f"Its process was last seen {seen}." in page(report)
         assert runtime.show("one").step("ship").state is StepWord.INTERRUPTED
     done = python(KILLED, tmp_path)
     assert done.stdout == "completed\n", done.stderr

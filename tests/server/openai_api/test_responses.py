@@ -289,6 +289,10 @@ REFUSED = [
     ),
     ({"previous_response_id": "resp_x", "conversation": "conv_x"}, "invalid_field", "previous_response_id"),
     ({"instructions": "x", "previous_response_id": "resp_x"}, "unsupported_parameter", "instructions"),
+    ({"input": 5}, "invalid_field", "input"),
+    ({"input": ["x"]}, "invalid_field", "input.0"),
+    ({"conversation": {"id": 5}}, "invalid_field", "conversation.id"),
+    ({"conversation": {"id": "x", "more": 1}}, "unknown_field", "conversation.more"),
 ]
 
 

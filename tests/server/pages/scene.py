@@ -493,11 +493,30 @@ with Hypervisor(HERE / "shop.db") as hypervisor:
 """
 
 
+ASKING_MEMBER = """
+from pathlib import Path
+
+from troth.runtime import Hypervisor, Workflow, step
+
+flow = Workflow("move", step("agreed", approval="Carry it over the lawn?"), step("carry", function=lambda: "carried"))
+with Hypervisor(Path(__file__).parent / "shop.db") as hypervisor:
+    session = hypervisor.create("boss", session_id="garden")
+    hypervisor.join(session, "mover", score=0.9)
+    hypervisor.activate(session)
+    hypervisor.member(session, "mover").run(flow, run_id="move-1")
+"""
+
+
+def begin_program(shop, name, program):
+    """A process of its own that works on the shop's store."""
+    (shop.folder / f"{name}.py").write_text(program)
+    env = {**os.environ, "PYTHONPATH": str(shop.folder), "TROTH_AUDIT_KEY": "k" * 32}
+    with (shop.folder / f"{name}.log").open("w") as log:
+        return subprocess.Popen([sys.executable, f"{name}.py"], cwd=shop.folder, env=env, stdout=log, stderr=log)
+
+
 def begin_saga(shop):
     """An agent in the middle of a saga, in a process of its own."""
-    (shop.folder / "mid_saga.py").write_text(MID_SAGA)
-    env = {**os.environ, "PYTHONPATH": str(shop.folder), "TROTH_AUDIT_KEY": "k" * 32}
-    with (shop.folder / "saga.log").open("w") as log:
-        process = subprocess.Popen([sys.executable, "mid_saga.py"], cwd=shop.folder, env=env, stdout=log, stderr=log)
+    process = begin_program(shop, "mid_saga", MID_SAGA)
     wait_until((shop.folder / "carrying").exists, "the middle of the saga")
     return process

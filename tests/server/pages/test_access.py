@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import httpx
 import pytest
-from tests.server.pages.scene import Shop, fill
+from tests.server.pages.scene import Shop, begin_program, fill
 from tests.server.service import Served, wait_until
 
 from troth.runtime import Runtime
@@ -111,6 +111,19 @@ def test_signing_in_leads_to_what_was_asked_for(keyed):
             assert "x" not in answer.cookies
 
 
+@pytest.mark.parametrize("word", ["nan", "inf", "-inf", "1e400", "-5", "9" * 400, "9" * 15, "x", ""])
+def test_a_cookie_that_says_nothing_sensible_breaks_no_page(keyed, word):
+    """Another site on the same host may have written it; *Now* is shown as to somebody who comes first."""
+    with visit(keyed, "owner", Cookie=f"troth_seen={word}") as client:
+        client.headers["Cookie"] = f"troth_seen={word}; " + "; ".join(f"{k}={v}" for k, v in client.cookies.items())
+        page = client.get("/")
+        assert page.status_code == 200
+        assert "failed, last 24 h" in page.text
+        answer = client.post("/", data={"seen": word, "token": token_in(page)})
+        assert answer.status_code == 303
+        assert re.search(r"troth_seen=\d{10}\.\d{3};", answer.headers["set-cookie"])
+
+
 def test_a_link_signs_in_once(keyed):
     """`troth serve` prints it; the second time it opens nothing."""
     line = keyed.served.process.stdout.readline()
@@ -132,6 +145,36 @@ def test_a_stranger_sees_nothing_of_others(keyed):
             page = client.get(path)
             assert page.status_code == 200, path
             assert keyed.failed not in page.text
+
+
+RUN_IN_SESSION = """
+import sys
+from pathlib import Path
+
+from troth.runtime import Hypervisor, Saga
+
+saga = Saga("move").step("lift", do=lambda: "lifted", undo=None)
+with Hypervisor(Path(__file__).parent / "shop.db") as hypervisor:
+    hypervisor.member("{session}", "mover").run(saga, run_id="move-1")
+"""
+
+
+def test_a_run_in_a_session_is_seen_by_the_owner_of_the_session_alone(keyed):
+    """No server began it; for anybody else it is as if there were none."""
+    session = keyed.post("/sessions")["id"]
+    keyed.post(f"/sessions/{session}/members", agent="mover", score=0.9)
+    keyed.post(f"/sessions/{session}/activate")
+    assert begin_program(keyed, "in_session", RUN_IN_SESSION.format(session=session)).wait(120) == 0
+    for key in ("admin", "owner", "reader"):
+        with visit(keyed, key) as client:
+            page = client.get("/runs/move-1")
+            assert page.status_code == 200, key
+            assert f"sessions/{session}" in page.text
+            assert "Resume" not in page.text
+    with visit(keyed, "stranger") as client:
+        refused, missing = client.get("/runs/move-1"), client.get("/runs/move-9")
+        assert (refused.status_code, missing.status_code) == (404, 404)
+        assert refused.text.replace("move-1", "") == missing.text.replace("move-9", "")
 
 
 def test_what_was_said_is_found_by_its_owner_alone(keyed):

@@ -119,15 +119,23 @@ def test_what_stopped_without_a_failed_step(tmp_path_factory, tab, screen):
             page = view.open(f"runs/{run}")
             page.locator(".title .state", has_text=words).wait_for()
             causes = {
-                "interrupted": ("interrupted at gate", "The process that ran it has ended"),
+                "interrupted": (
+                    "interrupted at gate",
+                    "The process that ran it has ended",
+                    "Its process was last seen",
+                ),
                 "cancelled": ("cancelled at gate", "It was cancelled before it was over"),
             }
             for cause in causes[words]:
                 check_on_screen(page, screen, words, cause)
             box = page.locator(".go-on .command").first.bounding_box()
             assert box["y"] + box["height"] <= screen[1], (words, box)
+        page = view.open(f"runs/{killed}")
+        assert page.locator(".bar.interrupted rect.work").count() == 1, "how long it worked until then"
         page = view.open(f"runs/{damaged}")
         page.locator(".title .state", has_text="damaged").wait_for()
+        assert page.get_by_text("troth store check").is_visible()
+        assert page.get_by_text("last completed").count() == 0, "it is not compared with itself"
         for words in ("the run is damaged", "it is not valid JSON"):
             check_on_screen(page, screen, "damaged", words)
         assert view.axe() == []

@@ -42,6 +42,7 @@ PAGES = {
 LOOKS = {
     "wide": {},
     "narrow and dark": {"viewport": {"width": 360, "height": 640}, "color_scheme": "dark"},
+    "tablet": {"viewport": {"width": 820, "height": 1180}},
     "4K": {"viewport": {"width": 3840, "height": 2160}},
 }
 
@@ -128,6 +129,24 @@ def test_what_is_folded_is_printed(shop, tab):
     assert folded.count() >= 5
     is_visible = "piece => piece.checkVisibility({contentVisibilityAuto: true, visibilityProperty: true})"
     assert all(folded.nth(number).evaluate(is_visible) for number in range(folded.count()))
+
+
+def test_words_of_a_table_stay_whole_on_a_tablet_and_on_paper(shop, tab):
+    """Where a table is narrow, what may be long is broken: neither its headings nor states, rings and scores."""
+    page = tab(viewport={"width": 794, "height": 1123}).open(f"sessions/{shop.things['session']}")
+    for media in ("screen", "print"):
+        page.emulate_media(media=media)
+        heights = page.evaluate(
+            "[...document.querySelectorAll('.members th, .members td:nth-child(-n+4)')]"
+            ".map(cell => { const text = document.createRange(); text.selectNodeContents(cell);"
+            " return [cell.innerText, text.getBoundingClientRect().height]; })"
+        )
+        assert len(heights) > 8
+        assert [cell for cell, height in heights if height > 40] == [], media
+    row = tab(viewport={"width": 820, "height": 1180}).open("runs").locator("#runs-rows .row:has(.state.failed)").first
+    name, note = (row.locator(part).bounding_box() for part in (".row-id", ".row-note"))
+    assert name["height"] < 30, "an id stands on one line"
+    assert note["y"] >= name["y"] + name["height"] - 1, "and what is known of the run below it"
 
 
 def test_header_and_content_are_as_wide_on_every_page(shop, tab):

@@ -153,9 +153,13 @@ def test_a_tool_that_answers_megabytes(tmp_path, tab):
     shop = Shop(tmp_path)
     try:
         talk = add_talk(shop, "w" * 900_000)
-        page = tab(url=shop.url, viewport={"width": 360, "height": 640}).open(f"conversations/{talk}")
+        view = tab(url=shop.url, viewport={"width": 360, "height": 640})
+        page = view.open(f"conversations/{talk}")
         page.get_by_text("(900,000 characters)").first.wait_for()
         assert len(page.content()) < 300_000
+        for letters in (480, 1200):  # about what a phone shows of one message; more is scrolled, by keyboard, too
+            view.open(f"conversations/{add_talk(shop, 'w' * letters)}")
+            assert view.axe() == [], letters
     finally:
         shop.close()
 

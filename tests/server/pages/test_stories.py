@@ -3,8 +3,10 @@
 import re
 
 import pytest
-from tests.server.pages.scene import Shop, add_session, add_talk, begin_saga
+from tests.server.pages.scene import ASKING_MEMBER, Shop, add_session, add_talk, begin_program, begin_saga
 from tests.server.service import wait_until
+
+from troth.runtime import Runtime, bind
 
 pytestmark = pytest.mark.xdist_group("browser")
 
@@ -131,6 +133,30 @@ def test_an_agent_is_killed_in_mid_saga_and_the_audit_says_so(own, tab):
         process.wait(60)
 
 
+def test_an_agent_in_a_session_asks_a_person(own, tab):
+    """No list has its run, but *Now* has its question; it is answered on the page of the run, which then goes on."""
+    process = begin_program(own, "asking", ASKING_MEMBER)
+    try:
+        view = tab(url=own.url)
+        page = view.open()
+        page.locator("#people .row", has_text="agreed asks: Carry it over the lawn?").wait_for()
+        assert page.locator(".card", has_text="wait for a person").inner_text().split()[0] == "1"
+        assert "Carry it over the lawn?" in view.open("runs?asking=1").locator("#content").inner_text()
+        page = view.open()
+        page.locator("#people .row-title").click()
+        page.wait_for_url("**/runs/move-1")
+        assert "garden by mover" in page.locator(".facts").inner_text()
+        form = page.locator("form.answer")
+        form.locator("input[name=by]").fill("Ada")
+        form.get_by_role("button", name="Approve").click()
+        page.locator(".title .state.completed").wait_for()
+        assert page.locator("main button").count() == 0
+        assert process.wait(60) == 0
+    finally:
+        process.kill()
+        process.wait(60)
+
+
 def test_a_result_waits_for_a_channel_is_replayed_and_arrives(own, tab):
     """What the receiver said is there; sent again it arrives, and the sum is right before and after."""
     view = tab(url=own.url)
@@ -149,6 +175,27 @@ def test_a_result_waits_for_a_channel_is_replayed_and_arrives(own, tab):
     assert (own.folder / "paged.txt").exists()
     assert "page-1" in page.locator("#content").inner_text()
     view.open("promises").locator(".sum", has_text="✓").wait_for()
+
+
+def test_no_button_does_what_is_refused(own, tab):
+    """What is stored is pending already; a run whose record is damaged since its page was opened is left as it is."""
+    with Runtime(own.folder / "shop.db", in_process=False) as runtime, bind("later", None):
+        runtime.jobs.start(["true"], job_id="quiet-1")
+        wait_until(lambda: runtime.promises.get("quiet-1").state == "done", "the end of the job")
+    view = tab(url=own.url)
+    page = view.open("promises/quiet-1")
+    page.locator(".title .state.stored").wait_for()
+    assert page.locator("main button").all_inner_texts() == ["Acknowledge"]
+    page.get_by_role("button", name="Acknowledge").click()
+    page.locator(".title .state.delivered").wait_for()
+    run = own.run("order", order="A7")
+    plain = tab(url=own.url, java_script_enabled=False)  # a page that does not follow what happens
+    plain.expects_failures = True
+    page = plain.open(f"runs/{run}")
+    own.damage(run)
+    page.get_by_role("button", name="Resume").click()
+    page.get_by_text("is damaged: it is not valid JSON").wait_for()
+    assert page.locator("h1").inner_text() == "Not possible now"
 
 
 def test_a_phone_sleeps_and_misses_nothing(own, tab):

@@ -49,12 +49,13 @@ class Proposal(NamedTuple):
     def words(self) -> str:
         """The size of the change, in one sentence."""
         name = self.function.name
-        parts = [f"makes `{name}` async"]
+        recolored = f"`{name}`"
         if self.others:
             names = ", ".join(f"`{function.name}`" for function in self.others[:3])
             more = f" and {len(self.others) - 3} more" if len(self.others) > 3 else ""
             callers = f"{len(self.others)} caller" + ("s" if len(self.others) != 1 else "")
-            parts.append(f"with it {callers} ({names}{more})")
+            recolored += f" and {callers} ({names}{more})"
+        parts = [f"makes {recolored} async"]
         calls = f"{self.calls} call" + ("s" if self.calls != 1 else "")
         parts.append(f"awaits {calls}" if self.calls else "changes no call, because nothing in the project calls it")
         if self.tops:

@@ -66,6 +66,8 @@ def _head(plan: MutationPlan, mutants: Sequence[Mutant], label: str) -> Iterator
         f"{len(mutants)} {'mutant' if len(mutants) == 1 else 'mutants'} in {files}, "
         f"of {plan.possible} possible (seed {plan.seed})"
     )
+    if len(plan.mutants) < min(plan.n, plan.possible):
+        yield "at most one mutant is planted in each outermost function"
     if len(mutants) < len(plan.mutants):
         yield f"interrupted: {len(plan.mutants) - len(mutants)} more were not measured"
     if label:

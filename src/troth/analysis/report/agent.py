@@ -10,6 +10,7 @@ from troth.analysis.fix.diff import diff
 from troth.analysis.report.advice import advice
 from troth.analysis.report.content import CheckReport, plural
 from troth.analysis.report.grouping.families import in_order
+from troth.analysis.report.printable import in_one_line
 from troth.analysis.source.encoding import decode
 
 __all__ = ["render"]
@@ -36,7 +37,7 @@ def render(report: CheckReport) -> Iterator[str]:
 def _paragraph(number: int, finding: Finding, report: CheckReport, recolor: str) -> Iterator[str]:
     span = finding.span
     cell = "" if span.cell is None else f", cell {span.cell}"
-    place = f"{span.path}{cell}, line {span.line}, column {span.column}"
+    place = f"{in_one_line(span.path)}{cell}, line {span.line}, column {span.column}"
     yield f"{number}. {finding.code} {finding.rule} ({finding.confidence}): {place}"
     yield f"Problem: {' '.join(finding.message.split())}."
     if finding.reasons:
@@ -51,7 +52,7 @@ def _paragraph(number: int, finding: Finding, report: CheckReport, recolor: str)
 
 
 def _reason(reason: Reason) -> str:
-    place = "" if reason.path is None else f" ({reason.path}:{reason.line})"
+    place = "" if reason.path is None else f" ({in_one_line(reason.path)}:{reason.line})"
     return f"{reason.text}{place}"
 
 

@@ -9,7 +9,7 @@ from troth.analysis.report.content import CheckReport, plural
 from troth.analysis.report.grouping.families import by_family
 from troth.analysis.report.grouping.flood import Flood, flood
 from troth.analysis.report.grouping.in_tests import in_short, summed_up
-from troth.analysis.report.printable import one_column_each, printable
+from troth.analysis.report.printable import in_one_line, one_column_each, printable
 from troth.analysis.report.wrapping import wrapped
 
 __all__ = ["Paint", "closing", "crash_lines", "newer_syntax", "no_paint", "render", "shown_place", "stale", "verdict"]
@@ -99,7 +99,7 @@ def stale(report: CheckReport) -> Iterator[str]:
     """The entries of the baseline that are repaired, one by one, and how to be rid of them."""
     for mark in report.repaired:
         where = f" in {mark.symbol}" if mark.symbol else ""
-        path = printable(report.shown(mark.path))
+        path = in_one_line(report.shown(mark.path))
         yield f"{path}  {mark.code} {mark.subject}{where}: repaired, but still in the baseline"
     if report.repaired:
         count = len(report.repaired)
@@ -220,14 +220,14 @@ def shown_place(report: CheckReport, span: Span) -> str:
     """Where it is, so that an editor or a terminal can open it: `path:line:column`, `path#cell:line:column`."""
     path = report.shown(span.path)
     cell = f"#{span.cell}" if span.cell is not None else ""
-    return f"{printable(path)}{cell}:{span.line}:{span.column}"
+    return f"{in_one_line(path)}{cell}:{span.line}:{span.column}"
 
 
 def _reason(reason: Reason, report: CheckReport) -> str:
     if reason.path is None:
         return reason.text
     line = f":{reason.line}" if reason.line is not None else ""
-    return f"{reason.text} ({report.shown(reason.path)}{line})"
+    return f"{reason.text} ({in_one_line(report.shown(reason.path))}{line})"
 
 
 def _second_place(finding: Finding) -> Span | None:
@@ -248,7 +248,7 @@ def _frame(span: Span, report: CheckReport, paint: Paint) -> Iterator[str]:
     number = str(span.line)
     blank = " " * len(number)
     if span.column == 0:  # a whole line
-        yield f"    {paint(f'{printable(report.shown(span.path))}:{number}', 'dim')}"
+        yield f"    {paint(f'{in_one_line(report.shown(span.path))}:{number}', 'dim')}"
         yield f"    {paint(f'{number} |', 'blue')} {text}"
         return
     start = len(source[: span.column - 1].expandtabs(_TAB))

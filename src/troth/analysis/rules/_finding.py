@@ -12,8 +12,9 @@ from troth.analysis.rules._fixes.move_await import await_moved
 from troth.analysis.rules._places_of_use import reasons_of_use
 from troth.analysis.rules._syntax_position import standing
 from troth.analysis.semantics.queries.call_target import is_unchanged
-from troth.analysis.semantics.resolve.library import LibraryFunction
+from troth.analysis.semantics.resolve.library import LibraryClass, LibraryFunction
 from troth.analysis.semantics.symbols import Function
+from troth.analysis.semantics.values import Builtin, FunctionValue, Instance, Nothing, Table, TupleOf, members_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,7 +29,7 @@ __all__ = ["await_fix", "call_text", "span", "tell", "tell_at"]
 _LONGEST = 60
 _STRING = re.compile(r"'[^']*'|\"[^\"]*\"")
 _OF_GENERATORS = frozenset({"dropped generator", "awaited generator", "plain for"})  # whose rules say what to do
-_ENTERED = frozenset({"async with", "async iteration"})
+_ENTERED = {"async with": "__aenter__", "async iteration": "__aiter__"}
 _ITERATED = "loop over it with `async for`, or collect what it yields: `[item async for item in …]`"
 _PARENTHESISED = 2  # edits: an `await` with its parentheses; more of them turn a generator into a list
 
@@ -152,14 +153,41 @@ def await_fix(program: Program, incident: LossIncident, *, safety: Safety | None
         return None
     is_resolved = is_unchanged(program, site.target)
     is_clear = incident.sure and site.sure and len(edits) <= _PARENTHESISED and not position.is_collected
-    if incident.kind in _ENTERED and not (is_resolved or isinstance(site.target, LibraryFunction)):
-        is_clear = False  # what is annotated as awaitable, or comes out of a decorator, may be entered as well
+    if incident.kind in _ENTERED:
+        enters = _can_enter(program, incident)
+        if enters is False:
+            return None  # what the call gives cannot be entered either: another call was meant
+        is_clear = is_clear and enters is True
     sure: Safety = "sure" if is_clear and (moved is None or moved.is_sure) else "likely"
     if site.is_guess or is_meant_to_be_dropped(position) or is_for_later(position, site.target_name):
         sure = "guess"
     elif safety is not None and sure == "sure":
         sure = safety
     return Fix("await the call", sure, edits, is_resolved)
+
+
+def _can_enter(program: Program, incident: LossIncident) -> bool | None:
+    """Whether what the awaited call gives can be entered, or looped over, as the statement does; None: nobody can tell.
+
+    Of a class of a library only the async methods are known, and an `__aenter__` would be among them: a response of
+    httpx has none, though that of aiohttp has.
+    """
+    target = incident.site.target
+    if not isinstance(target, Function | LibraryFunction):
+        return None  # what is annotated as awaitable, or comes out of a decorator, may be entered as well
+    dunder = _ENTERED[incident.kind]
+    answers = set[bool | None]()
+    for member in members_of(program.calls.result(FunctionValue(target))):
+        if isinstance(member, Instance):
+            answer = program.classes.has(member.cls, dunder)
+            answers.add(False if answer is None and isinstance(member.cls, LibraryClass) else answer)
+        elif isinstance(member, Builtin | Table | TupleOf | Nothing):
+            answers.add(False if incident.kind == "async with" else None)  # a plain loop is what a list is for
+        else:
+            answers.add(None)
+    if not answers or None in answers:
+        return False if isinstance(target, LibraryFunction) and incident.kind == "async with" else None
+    return answers == {True}
 
 
 def _is_async_generator(target: object) -> bool:

@@ -11,6 +11,8 @@ from troth.bridge._errors import NotRunnableError
 
 __all__ = ["check_seconds", "close_refused", "to_coroutine"]
 
+_IS_ASYNC = inspect.CO_COROUTINE  # found once: these are lines of every crossing
+
 
 def to_coroutine(work: object, args: tuple[object, ...], asker: str) -> Coroutine[Any, Any, Any]:
     """Make the coroutine to run, or raise a TypeError that names what cannot be one.
@@ -18,6 +20,9 @@ def to_coroutine(work: object, args: tuple[object, ...], asker: str) -> Coroutin
     A callable that is not plainly async is called on the loop, inside the coroutine: `asyncio.gather` and its like
     need a running loop to be called at all.
     """
+    if type(work) is FunctionType and work.__code__.co_flags & _IS_ASYNC:
+        coroutine: Coroutine[Any, Any, Any] = work(*args)
+        return coroutine
     if type(work) is CoroutineType or inspect.iscoroutine(work):
         if args:
             close_refused(work)
@@ -26,9 +31,6 @@ def to_coroutine(work: object, args: tuple[object, ...], asker: str) -> Coroutin
                 "Nothing ran. Pass the function and its arguments, or the coroutine alone."
             )
         return work
-    if type(work) is FunctionType and work.__code__.co_flags & inspect.CO_COROUTINE:
-        coroutine: Coroutine[Any, Any, Any] = work(*args)
-        return coroutine
     if inspect.isawaitable(work) and not (callable(work) and args):
         held: Any = _hold(work)
         held.__qualname__ = type(work).__qualname__

@@ -11,6 +11,7 @@ its loop, which cannot turn while a call blocks it; so there the second Ctrl-C a
 
 import _signal  # type: ignore[import-not-found]  # the C functions: `signal.signal` spends some 20 µs a call on turning numbers into enums
 import asyncio
+import os
 import signal
 import threading
 from collections.abc import Callable
@@ -24,6 +25,7 @@ __all__ = ["Interrupt", "catch_interrupts"]
 
 _SIGINT = int(signal.SIGINT)
 _RUNNERS_ANSWER = getattr(asyncio.Runner, "_on_sigint", None)
+_main_thread: int | None = None
 
 
 class Interrupt:
@@ -86,7 +88,7 @@ def catch_interrupts(
     None where there is nothing to answer: in other threads, which no signal reaches, or under a handler that has a
     meaning of its own and no loop is blocked.
     """
-    if threading.get_ident() != threading.main_thread().ident:
+    if threading.get_ident() != _main_thread:
         return None
     previous = _signal.getsignal(_SIGINT)
     if previous is signal.default_int_handler or type(previous) is Interrupt or _is_runners(previous):
@@ -100,6 +102,17 @@ def catch_interrupts(
     except ValueError:  # the main thread of a subinterpreter, which no signal reaches either
         return None
     return answer
+
+
+def _find_main_thread() -> None:
+    """In a forked child, the thread that forked is the main one."""
+    global _main_thread  # noqa: PLW0603 - it changes with a fork alone; asking each time is a tenth of a crossing
+    _main_thread = threading.main_thread().ident
+
+
+_find_main_thread()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_find_main_thread)  # after the hook of `threading`, which was imported before
 
 
 def _is_runners(handler: object) -> bool:

@@ -300,12 +300,14 @@ def _proposed(remaining: "CheckReport", prepared: "Prepared", place: Callable[[s
     if remaining.program is None or not remaining.findings:
         return []
     from troth.analysis.fix.recolor_lost import ways
+    from troth.analysis.report.content import plural
 
     changes, open_questions = [], []
     for way in ways(prepared.scope.project, remaining.program, remaining.places, prepared.overlay):
         proposal = way.proposal
         path, line = proposal.function.place
-        where = f"{place(path)}:{line}  `{proposal.function.qualname}` is a plain `def` and loses {proposal.lost}"
+        lost = plural(proposal.lost, "call")
+        where = f"{place(path)}:{line}  `{proposal.function.qualname}` is a plain `def` and loses {lost}"
         command = way.command
         if not way.obstacle:
             changes.append(f"{where}: {f'`{command}`' if command else '`troth fix --recolor`'} {proposal.words()}")

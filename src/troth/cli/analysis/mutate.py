@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help=f"{', '.join(all_operators())}, or all; may be repeated (default: drop-await)",
     )
-    add("--n", type=int, default=120, help="maximum number of mutants (default: 120)")
+    add("--n", type=int, default=120, help="maximum number of mutants, at most one in each function (default: 120)")
     add(
         "--seed",
         type=int,

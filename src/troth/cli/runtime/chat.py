@@ -112,8 +112,8 @@ class _Screen:
     def closed(self, agent: str, conversation_id: str, jobs: int) -> None:
         if self._is_json or not self._is_terminal:
             return
-        going_on = f"{jobs} {'job goes' if jobs == 1 else 'jobs go'} on. " if jobs else ""
-        say(["", f"{going_on}`troth chat {agent} --conversation {conversation_id}` continues the conversation."])
+        still_running = f"{jobs} {'job keeps' if jobs == 1 else 'jobs keep'} running. " if jobs else ""
+        say(["", f"{still_running}`troth chat {agent} --conversation {conversation_id}` continues the conversation."])
 
     def ask(self) -> None:
         with self._lock:

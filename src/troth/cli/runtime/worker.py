@@ -152,7 +152,7 @@ def _tell(runtime: "Runtime", news: "WorkerNews", args: argparse.Namespace) -> N
         say_json({"run": news.run_id, "what": news.what, "state": state, "why": news.why}, indent=None)
     elif state is not None:
         say([f"{RUN_MARKS[state]} {state}  {news.run_id}"])
-    elif news.what == "taken up":
+    elif news.what == "resumed":
         say([f"▶ resumed   {news.run_id}"])
     else:
         warn(f"! {news.run_id} cannot be resumed here:\n{news.why}")

@@ -25,6 +25,7 @@ from troth.runtime.conversations.shared_state import SharedState
 from troth.runtime.conversations.state_machine import End
 from troth.runtime.engine.current_step import CurrentStep
 from troth.runtime.store import CommitPoint, Event, Follower, StoreError, Transaction, commit_point
+from troth.runtime.store.aread import aread
 from troth.runtime.tools.call import PendingCall, ToolOutcome
 
 if TYPE_CHECKING:
@@ -377,10 +378,11 @@ class Conversation:
 
     async def ainterrupt(self) -> Stopping:
         """`interrupt` for a loop."""
-        run = self._here()
+        store = self._home.store
+        run = await aread(store, self._here)
         if run is not None:
             return self._stop(run)
-        if self.status is not Status.RUNNING:
+        if await aread(store, lambda: self.status) is not Status.RUNNING:
             return Stopping.STOPPED
         await self._aappend(log.ASKED, {"what": "interrupt"})
         return Stopping.CANNOT_STOP

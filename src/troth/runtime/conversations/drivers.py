@@ -38,6 +38,7 @@ from troth.runtime.conversations.state_machine import (
     conversation_run,
 )
 from troth.runtime.store import Event, LeaseLostError, StoreError, commit_point
+from troth.runtime.store.aread import aread
 from troth.runtime.tools.perform import ToolInterrupted
 
 if TYPE_CHECKING:
@@ -529,7 +530,7 @@ async def _afollow(handle: ConversationRun) -> End:
 async def _aperform(handle: ConversationRun, command: Command) -> Any:
     match command:
         case TakeNotice():
-            return handle.notice()
+            return handle.notice() if handle.knows_all else await aread(handle.home.store, handle.notice)
         case Settle(outcome, seen):
             try:
                 await handle.aend(End(outcome, handle.step), seen)

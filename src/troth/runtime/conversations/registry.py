@@ -31,6 +31,7 @@ from troth.runtime.conversations.shared_state import SharedState, tell_in_task
 from troth.runtime.conversations.state_machine import End
 from troth.runtime.engine.background_loop import BackgroundLoop
 from troth.runtime.store import Event, LeaseLostError, Store, StoreError, Transaction, commit_point, open_store
+from troth.runtime.store.aread import aread
 from troth.runtime.store.identity import Owner, lives_here, new_owner, retire
 
 __all__ = ["Conversations"]
@@ -102,7 +103,7 @@ class Conversations:
     ) -> Conversation:
         """`open` for a loop."""
         shared, way, callbacks = self._checked(agent, conversation_id, on_event)
-        cursor = self.store.last_event(stream_of(shared.id))
+        cursor = await aread(self.store, lambda: self.store.last_event(stream_of(shared.id)))
         if cursor == 0:
             cursor = await self.store.acommit(OPEN, self._opening(agent, shared, way))
         return self._handle(shared, agent, way, gate, callbacks, cursor)
@@ -175,6 +176,8 @@ class Conversations:
         """Take the lease and write down that a run has started; raises `AlreadyRunning` at once if one is under way."""
         handle = self._reserve(conversation, color, max_steps)
         try:
+            if beginning is None or not beginning.is_new:
+                conversation.look()  # so that little of the log is left to be read inside of the commit
             self._started(handle, self.store.commit(RUN_START, self._start(handle, entry, beginning)))
         except BaseException as problem:
             self._withdraw(handle, problem)
@@ -192,6 +195,8 @@ class Conversations:
         """`begin` for a loop."""
         handle = self._reserve(conversation, color, max_steps)
         try:
+            if beginning is None or not beginning.is_new:
+                await aread(self.store, conversation.look)
             is_large = beginning is not None and beginning.is_large
             work = self._start(handle, entry, beginning)
             self._started(handle, await self.store.acommit(RUN_START, work, is_large=is_large))
@@ -285,8 +290,6 @@ class Conversations:
         stream, resource = stream_of(conversation.id), self.resource(conversation.id)
         if conversation._gate is not None:
             conversation._gate.before([*(kind for kind, _ in first.rows), log.STARTED])
-        if not first.is_new:
-            conversation.look()  # so that little of the log is left to be read inside of the commit
 
         def work(tx: Transaction) -> list[Event]:
             if handle.is_withdrawn:

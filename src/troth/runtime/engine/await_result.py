@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from troth.errors import MisuseError
@@ -10,6 +11,7 @@ from troth.runtime.engine.errors import ResultTimeoutError
 from troth.runtime.engine.recorded_runs import unknown_run
 from troth.runtime.engine.result import failure_of
 from troth.runtime.store import Notifier, RunRecord, RunState, Store
+from troth.runtime.store.aread import aread
 from troth.runtime.store.sqlite.transaction import run_topic
 
 __all__ = ["ResultWaiter"]
@@ -50,7 +52,8 @@ class ResultWaiter:
     async def aresult(self, run_id: str, timeout: float | None) -> Any:
         """Wait in this task."""
         check_seconds("timeout", timeout)
-        is_over, value = self._look(run_id)
+        look = partial(self._look, run_id)
+        is_over, value = await aread(self._store, look)
         if is_over:
             return value
         deadline = None if timeout is None else time.monotonic() + timeout
@@ -58,7 +61,7 @@ class ResultWaiter:
         with self._store.listening(bell, run_topic(run_id)):
             while True:
                 rings = bell.count
-                is_over, value = self._look(run_id)
+                is_over, value = await aread(self._store, look)
                 if is_over:
                     return value
                 await bell.await_ring(rings, _patience(run_id, deadline, timeout))

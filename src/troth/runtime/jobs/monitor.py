@@ -35,6 +35,7 @@ _CHECK = 1.0  # seconds between two looks at whether a job's supervisor lives
 _APART = 1e-5  # seconds between two things that one commit tells: the oldest is delivered first
 _FAR = 4 << 20  # bytes without a hit after which it is written down how far the looking went
 _HALF_STARTED = 30.0  # seconds after which a job is lost whose supervisor vanished while it was starting it
+_STARTER_TELLS = 10.0  # seconds in which whoever starts a job writes down itself that it could not be started
 _LONGEST_START = 60.0  # seconds after which nobody is still about to start a job: they were told that it failed
 
 
@@ -146,6 +147,8 @@ class JobMonitor:
         if ending is None and is_due:
             job.checked_at = time.monotonic()
             ending = self._missing(job)
+        if ending is not None and ending.problem is not None and self._is_told_by_starter(job):
+            return False
         hits, is_all_read = self._scan(job, is_end=ending is not None) if job.is_watched else ([], True)
         if not is_all_read:
             ending = None
@@ -223,6 +226,12 @@ class JobMonitor:
                 job.log, job.scanner = fresh.log, fresh.scanner
             elif self._store.is_shared:  # somebody has told that it is over: what goes on is not what was told
                 job.files.stop(SILENT)
+
+    def _is_told_by_starter(self, job: OpenJob) -> bool:
+        """Whether the caller of `start` is about to get the error: a delivery would tell it a second time."""
+        if job.record.id in self._unstarted_here or time.monotonic() - job.seen_at > _STARTER_TELLS:
+            return False
+        return self._store.promises.is_living(job.log.details.owner, self._store.clock())
 
     def _unstarted(self, job: OpenJob) -> JobEnding | None:
         now = self._store.clock()

@@ -18,7 +18,7 @@ def question_of(run: RunReport, step: str | None, clock: Callable[[], float]) ->
     """The name of the step that waits for an answer; `step` says which, where there are several."""
     asking = [state.place for state in run.steps if state.kind == "approval" and state.state is StepWord.WAITING]
     if step is None and len(asking) == 1:
-        return asking[0]
+        return asking.pop()
     if step is not None and step in asking:
         return step
     late = [state for state in run.steps if state.timed_out and step in (None, state.place)]

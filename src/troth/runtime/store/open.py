@@ -20,7 +20,7 @@ from troth.runtime.store.sqlite.folder import make_folder_of
 if TYPE_CHECKING:
     from troth.runtime.store.port import Store
 
-__all__ = ["VARIABLE", "check_postgres", "is_address", "is_store", "open_store"]
+__all__ = ["VARIABLE", "check_file_name", "check_postgres", "is_address", "is_store", "open_store"]
 
 VARIABLE = "TROTH_STORE"
 _SCHEMES = ("postgresql://", "postgres://")
@@ -52,16 +52,7 @@ def open_store(
     if isinstance(store, str) and is_address(store):
         return _open_postgres(store, read_only=read_only, clock=clock)
     check_path("store", store)
-    if _CONNECTION_STRING.match(str(store)):
-        raise MisuseError(
-            "That is a connection string, not an address. It is not repeated here, because it may hold a password. "
-            "Nothing was opened.\nName a database as `postgresql://user@host/database`, or a file by its path."
-        )
-    if "://" in str(store):
-        raise MisuseError(
-            f"There is no kind of store {str(store).partition('://')[0]!r}. Nothing was opened.\n"
-            "Name a file, or a database as `postgresql://user@host/database`."
-        )
+    check_file_name(str(store))
     from troth.runtime.store.sqlite.store import SqliteStore
 
     if makes_folder and not read_only:
@@ -69,6 +60,20 @@ def open_store(
     if clock is None:
         return SqliteStore(store, read_only=read_only)
     return SqliteStore(store, read_only=read_only, clock=clock)
+
+
+def check_file_name(store: str) -> None:
+    """Refuse what is not an address that is known here, and looks like one; a password in it is not repeated."""
+    if _CONNECTION_STRING.match(store):
+        raise MisuseError(
+            "That is a connection string, not an address. It is not repeated here, because it may contain a password. "
+            "Nothing was opened.\nName a database as `postgresql://user@host/database`, or a file by its path."
+        )
+    if "://" in store:
+        raise MisuseError(
+            f"There is no kind of store {store.partition('://')[0]!r}. Nothing was opened.\n"
+            "Name a file, or a database as `postgresql://user@host/database`."
+        )
 
 
 def check_postgres() -> None:

@@ -44,6 +44,7 @@ from troth.runtime.workflows.spec import LIMITS, RunBudget, WorkflowSpec
 
 __all__ = [
     "FAMILY",
+    "GOVERNED",
     "CannotGoOnHereError",
     "GovernedRun",
     "RegisteredWorkflow",
@@ -60,7 +61,7 @@ _MANY = 1000  # runs that were begun and not waited for, after which those that 
 FAMILY = "workflow:"
 """How the names begin under which runs of workflows and sagas are kept."""
 _OF_SESSION = "session "
-_GOVERNED = f"{_OF_SESSION}{FAMILY}"
+GOVERNED = f"{_OF_SESSION}{FAMILY}"
 """How those begin that a governed session carries out."""
 
 
@@ -142,7 +143,7 @@ class GovernedRun:
 def governed_run(run: RunRecord) -> GovernedRun | None:
     """What a run in the store is, if a session governs it; None where none does, or where that cannot be read."""
     match run.args:
-        case (str() as session, str() as agent, *args) if run.decision.startswith(_GOVERNED):
+        case (str() as session, str() as agent, *args) if run.decision.startswith(GOVERNED):
             decision = run.decision.removeprefix(_OF_SESSION)
             return GovernedRun(replace(run, decision=decision, args=tuple(args)), session, agent)
     return None
@@ -296,6 +297,9 @@ class WorkflowRegistry:
         report = build_report(run, rows, self.spec_of(run), inputs, source, partial(usage_of, store), talk_of)
         if run.state is RunState.WAITING and not self.is_held(run.id):
             return unattended(report, self._untaken(run.id))
+        if run.state is RunState.INTERRUPTED and (holder := store.holder(f"run:{run.id}")) is not None:
+            begun = (step.started_at for step in report.steps if step.started_at is not None)
+            return replace(report, last_seen=max(holder.beat_at, *begun, run.created_at))
         return report
 
     def _untaken(self, run_id: str) -> dict[str, float]:

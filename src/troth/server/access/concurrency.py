@@ -1,5 +1,6 @@
 """Hold an owner to the number of runs and turns that it may have at work at once."""
 
+from troth.runtime.store.aread import aread
 from troth.runtime.store.rows.server import ServerRows
 from troth.server.access.scopes import Caller
 from troth.server.context import ServerContext
@@ -10,9 +11,8 @@ __all__ = ["check_under_way", "refuse_too_many"]
 
 async def check_under_way(context: ServerContext, caller: Caller) -> None:
     """Refuse more work than an owner may have at once."""
-    context.store.read_server(  # quicker than a thread would be
-        lambda rows: refuse_too_many(context, caller, rows)
-    )
+    store = context.store
+    await aread(store, lambda: store.read_server(lambda rows: refuse_too_many(context, caller, rows)))
 
 
 def refuse_too_many(context: ServerContext, caller: Caller, rows: ServerRows) -> None:

@@ -19,6 +19,7 @@ from troth.server.access.scopes import LOCAL, NOBODY, Caller
 from troth.server.context import ServerContext
 from troth.server.errors import ApiError, as_api_error, body_of
 from troth.server.streams.feeds import frame
+from troth.server.within import within
 
 __all__ = ["AccessGate"]
 
@@ -160,8 +161,7 @@ class _Passage:
         if self._body_until is None:  # from the first look on, however many pieces follow
             self._body_until = asyncio.get_running_loop().time() + self._limits.body_time
         try:
-            async with asyncio.timeout_at(self._body_until):
-                message = await self._receive()
+            message = await within(self._body_until, self._receive())
         except TimeoutError:
             raise ApiError(
                 408,

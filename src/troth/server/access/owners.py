@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from troth.bridge import call
 from troth.runtime.store import commit_point
+from troth.runtime.store.aread import aread
 from troth.runtime.store.rows.server import Belonging
 from troth.server.access.scopes import Caller
 from troth.server.context import ServerContext
@@ -26,7 +27,8 @@ async def aclaim(
 
 async def afind(context: ServerContext, caller: Caller, kind: str, thing: str) -> Belonging | None:
     """What is known of something. An admin also gets at what no server began: then nothing is known about it."""
-    belonging = context.store.read_server(lambda rows: rows.belonging(kind, thing))  # quicker than a thread would be
+    store = context.store
+    belonging = await aread(store, lambda: store.read_server(lambda rows: rows.belonging(kind, thing)))
     if not caller.is_admin and (belonging is None or belonging.owner != caller.owner):
         raise not_found(kind, thing)
     return belonging
@@ -36,7 +38,8 @@ async def acheck_seen(context: ServerContext, caller: Caller, thing: str, *kinds
     """Whether the caller may see something that is one of these kinds."""
     if caller.is_admin:
         return True
-    whose = context.store.read_server(lambda rows: [rows.belonging(kind, thing) for kind in kinds])
+    store = context.store
+    whose = await aread(store, lambda: store.read_server(lambda rows: [rows.belonging(kind, thing) for kind in kinds]))
     return any(belonging is not None and belonging.owner == caller.owner for belonging in whose)
 
 

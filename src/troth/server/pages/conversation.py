@@ -24,6 +24,7 @@ __all__ = ["act", "show"]
 _SHOWN = 200  # entries on one page
 _SCREEN = 12  # entries that one screen has about; with more, there is a way past them
 _LONG = 20_000  # letters of one entry
+_TALL, _NARROW = 480, 32  # letters that any screen shows without scrolling them, and those of one line on a phone
 _STOPPING = {
     "stopped": "Nothing was running, so there was nothing to stop.",
     "will stop": "The run will stop: an async step at its next await, a sync step at its end.",
@@ -174,7 +175,7 @@ def _entries(view: View, talk: Transcript, piece: str) -> Html:
             tag(
                 "li",
                 tag("div", "assistant", class_="who"),
-                tag("pre", cut(piece, _LONG), class_="typing"),
+                _box(piece, "typing"),
                 class_="said assistant",
                 id="typing",
             )
@@ -187,6 +188,12 @@ def _entries(view: View, talk: Transcript, piece: str) -> Html:
     )
 
 
+def _box(text: str, css: str | None = None) -> Html:
+    """A text in a box that is scrolled where it is long, by keyboard, too."""
+    can_scroll = len(text) > _TALL or text.count("\n") >= _TALL // _NARROW
+    return tag("pre", cut(text, _LONG), class_=css, tabindex="0" if can_scroll else None)
+
+
 def _entry(entry: TranscriptEntry | _Call, place: int) -> Html:
     if isinstance(entry, _Call):
         outcome = _outcome(entry.answer)
@@ -194,14 +201,14 @@ def _entry(entry: TranscriptEntry | _Call, place: int) -> Html:
         return tag(
             "li",
             head,
-            tag("pre", cut(entry.asked.text, _LONG)),
+            _box(entry.asked.text),
             tag("div", outcome, class_="outcome"),
             class_="said call",
             id=f"said-{place}",
         )
     who = f"run {cut(entry.text, 300)}" if entry.who == "run" else entry.tool or entry.who
     head = tag("div", tag("span", who), moment(entry.at), class_="who")
-    text = tag("pre", cut(entry.text, _LONG)) if entry.who != "run" else None
+    text = _box(entry.text) if entry.who != "run" else None
     return tag("li", head, text, class_=f"said {entry.who}", id=f"said-{place}")
 
 
@@ -211,8 +218,8 @@ def _outcome(answer: TranscriptEntry | None) -> Html:
         return tag("p", "◷ no answer yet", class_="soft")
     error = error_in(answer.text)
     if error is None:
-        return join(tag("div", "✓ it answered", class_="who"), tag("pre", cut(answer.text, _LONG)))
-    return join(tag("div", tag("b", "✗ it failed"), class_="failed"), tag("pre", cut(error, _LONG)))
+        return join(tag("div", "✓ it answered", class_="who"), _box(answer.text))
+    return join(tag("div", tag("b", "✗ it failed"), class_="failed"), _box(error))
 
 
 def _buttons(view: View, talk: Transcript, agent: str | None) -> Html:

@@ -5,7 +5,7 @@ import shlex
 
 from troth.runtime.jobs.outcome import title_of
 from troth.runtime.jobs.records import JobRecord, JobState
-from troth.runtime.workflows.render.markup import Html, cut, join, tag, text_box
+from troth.runtime.workflows.render.markup import Html, cut, join, tag
 from troth.server.access.scopes import Scope, check_scope
 from troth.server.errors import ApiError
 from troth.server.pages.frame.layout import HtmlPage
@@ -89,7 +89,7 @@ def _last_words(output: str) -> Html | None:
         return None
     return join(
         tag("p", "It printed last:", class_="soft"),
-        text_box("\n".join(cut(line, 500) for line in lines[-_LAST:]), 4000, "line"),
+        tag("pre", "\n".join(cut(line, 200) for line in lines[-_LAST:]), class_="tail"),
     )
 
 

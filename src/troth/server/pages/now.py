@@ -31,7 +31,7 @@ from troth.server.pages.lists.queries import (
 )
 from troth.server.pages.lists.run_row import brief_row, item_row
 from troth.server.pages.lists.talk_row import talk_row
-from troth.server.pages.lists.under_way import AskingRun, LongRun, asking_runs, brief_reports, unfinished_runs
+from troth.server.pages.lists.under_way import AskingRun, LongRun, brief_reports, runs_that_ask, unfinished_runs
 
 __all__ = ["act", "show"]
 
@@ -68,7 +68,8 @@ class _Picture:
     def has_any(self) -> bool:
         """Whether anything ever happened here."""
         talks = any(self.talks.values())
-        return bool(self.counts or self.asks or self.owed or self.kills or self.jobs or talks or self.incidents)
+        asked = self.asks or self.people
+        return bool(self.counts or asked or self.owed or self.kills or self.jobs or talks or self.incidents)
 
 
 async def show(view: View) -> HtmlPage:
@@ -91,7 +92,7 @@ async def show(view: View) -> HtmlPage:
         _card("#incidents", len(picture.incidents), "guard incidents", "failed"),
         class_="cards",
     )
-    asking = {asking.run.id for asking in picture.people if asking.run.state == "waiting"}
+    asking = {asking.run.id for asking in picture.people} & {item.id for item in picture.waiting}
     unasked = [item for item in picture.waiting if item.id not in asking]
     people = [*(ask_row(view, ask) for ask in picture.asks), *(asking_row(view, asking) for asking in picture.people)]
     body = join(
@@ -176,21 +177,27 @@ async def show(view: View) -> HtmlPage:
 
 async def act(view: View, form: dict[str, str]) -> Response:
     """Remember that what failed was seen."""
-    moment_seen = form.get("seen", "")
-    if not moment_seen.replace(".", "", 1).isdigit():
-        moment_seen = str(time.time())
+    moment_seen = _moment(form.get("seen", ""))
     response = RedirectResponse(view.root, 303, HEADERS)
-    cookie = f"{_SEEN}={float(moment_seen):.3f}; Max-Age=31536000; HttpOnly; SameSite=Strict"
+    seen = time.time() if moment_seen is None else moment_seen
+    cookie = f"{_SEEN}={seen:.3f}; Max-Age=31536000; HttpOnly; SameSite=Strict"
     response.headers.append("set-cookie", cookie)
     return response
 
 
 def _seen(view: View) -> float:
     """Up to when whoever looks has seen what failed; a day back where that is not known."""
+    moment_seen = _moment(view.request.cookies.get(_SEEN, ""))
+    return time.time() - _DAY if moment_seen is None else moment_seen
+
+
+def _moment(word: str) -> float | None:
+    """A moment that is past, out of a cookie or a form: whoever sends one may write anything into it."""
     try:
-        return float(view.request.cookies.get(_SEEN, ""))
+        moment_seen = float(word)
     except ValueError:
-        return time.time() - _DAY
+        return None
+    return moment_seen if 0 <= moment_seen <= time.time() + _DAY else None
 
 
 def _look(view: View, last_look: float) -> _Picture:
@@ -213,7 +220,7 @@ def _look(view: View, last_look: float) -> _Picture:
         running=runs("running"),
         waiting=waiting,
         interrupted=runs("interrupted"),
-        people=asking_runs(runtime, [*waiting, *unfinished_runs(runtime, owner, "running", "interrupted")]),
+        people=runs_that_ask(runtime, owner, waiting),
         asks=[ask for ask in runtime.hypervisor.asks() if is_mine(runtime, owner, ask.session)],
         failed=brief_reports(runtime, failed[:_SHOWN]),
         failures=failed,

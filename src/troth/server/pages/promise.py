@@ -127,7 +127,7 @@ def _delivery(view: View, promise: PromiseRecord, record: DeliveryRecord) -> Htm
             fields={**fields, "do": "replay"},
             inputs=[field("channel", "through another channel", hint=record.channel or "", key=f"to-{record.id}-")],
         )
-        if record.state in (DeliveryState.DEAD, DeliveryState.DELIVERED, DeliveryState.STORED)
+        if record.state in (DeliveryState.DEAD, DeliveryState.DELIVERED)  # what is pending is not sent again
         else None,
         view.button(path, "Acknowledge", scope=Scope.ACT, fields={**fields, "do": "ack"})
         if record.state not in _OVER

@@ -95,7 +95,7 @@ def _top(view: View, run: RunReport, parent: str | None, completed: str | None) 
             else None,
             class_="title",
         ),
-        tag("div", cause(run), id="cause", data_copy_error=True),
+        tag("div", cause(run, moment(run.last_seen)), id="cause", data_copy_error=True),
         _result(run) if run.state is RunWord.COMPLETED else None,
         (_question(view, run, step) for step in run.waiting_for if step.question),
         activity(run),
@@ -232,7 +232,7 @@ def _below(view: View, run: RunReport, events: list[RunEvent], after: int, last:
     if run.state is RunWord.DAMAGED:
         return Html("")  # an empty graph and no inputs would say that there were none
     shown = folded(run)
-    timeline = bars(shown.steps)
+    timeline = bars(shown.steps, last_seen=run.last_seen)
     graph = tag("div", graph_svg(shown), class_="scroll", tabindex="0", role="region", aria_label="Graph of the steps")
     legend = tag("p", "solid: running, hatched: waiting, dotted: no process", class_="soft")
     return join(
@@ -313,6 +313,9 @@ async def act(view: View, form: dict[str, str]) -> str:
     """Answer, resume, cancel or fork, and show what came of it."""
     check_scope(view.caller, Scope.ACT)
     run = await _find(view, view.id)
+    if run.state is RunWord.DAMAGED:  # since the page with the button was opened
+        message, _, advice = ("" if run.error is None else run.error.message).partition("\n")
+        raise ApiError(409, "run_damaged", message, advice=advice or None)
     runtime = view.context.runtime
     path = address("runs", run.id)
     try:

@@ -8,7 +8,7 @@ from troth.runtime.sessions.kill import Kill
 from troth.runtime.sessions.policy.consent import Ask
 from troth.runtime.sessions.session import Session
 from troth.runtime.store.rows.sessions import AuditRow, FileRow, KillRow, MemberRow, SessionRows, WorkRow
-from troth.runtime.workflows.render.markup import Html, cut, join, shown_json, tag
+from troth.runtime.workflows.render.markup import Html, cut, join, shown_json, tag, text_box
 from troth.server.access.scopes import Scope, check_scope
 from troth.server.errors import ApiError
 from troth.server.pages.frame.layout import HtmlPage
@@ -110,7 +110,7 @@ def _ask(view: View, ask: Ask) -> Html:
     return panel(
         tag("b", f"{ask.agent} wants to do {ask.what}"),
         tag("p", cut(ask.reason, 1000)) if ask.reason else None,
-        tag("pre", shown_json(ask.arguments)),
+        text_box(shown_json(ask.arguments), 4000, "value"),
         tag("p", f"{yes} of {ask.people} approved; it expires ", moment(ask.expires_at), class_="soft"),
         form if view.may(Scope.ACT) else None,
         kind="next question",

@@ -22,7 +22,7 @@ def activity_lists(view: View, session: Session, did: dict[str, list[Activity]])
     return join(
         tag("h2", "What each did", id="did"),
         (_member(view, session, member.agent, did.get(member.agent, [])) for member in session.members),
-        tag("p", f"Out of the session's last {LAST_ENTRIES:,} audit entries.", class_="soft"),
+        tag("p", f"This is from the last {LAST_ENTRIES:,} audit entries of the session.", class_="soft"),
     )
 
 

@@ -12,6 +12,7 @@ from troth.bridge import call
 from troth.runtime.conversations import Conversation
 from troth.runtime.conversations.log import Status
 from troth.runtime.conversations.log import stream_of as log_of
+from troth.runtime.store.aread import aread
 from troth.runtime.store.rows.server import Belonging
 from troth.server.access.concurrency import check_under_way
 from troth.server.access.owners import aclaim, afind, alist, page_cursor, page_end
@@ -202,7 +203,7 @@ async def send_message(
         number = await say(context, caller, belonging, conversation, body, seed, start)
         if body.run and prefer.wait:
             await waited(context, conversation, prefer.wait)
-        status = conversation.status
+        status = await aread(context.store, lambda: conversation.status)
         return JSONResponse(Sent(number=number, status=status).model_dump(mode="json"), 202, prefer.headers)
 
     return await once(work)
@@ -245,7 +246,7 @@ async def sent(conversation: Conversation, seed: Seed) -> int | None:
 
 async def check_turns(context: ServerContext, caller: Caller, conversation: Conversation) -> None:
     """Refuse one turn too many of an owner; one that is under way may be told more."""
-    if conversation.status is Status.RUNNING:
+    if await aread(context.store, lambda: conversation.status) is Status.RUNNING:
         return
     await check_under_way(context, caller)
 

@@ -12,6 +12,7 @@ from troth.bridge import call
 from troth.errors import MisuseError
 from troth.runtime.engine.errors import UnknownRunError
 from troth.runtime.store import DamagedStoreError
+from troth.runtime.store.aread import aread
 from troth.runtime.store.sqlite.transaction import history_topic
 from troth.runtime.workflows.execute.failures import check_inputs
 from troth.runtime.workflows.link.linker import LinkedWorkflow
@@ -241,10 +242,10 @@ async def run_events(
     """What happens in a run, as it happens; ends with the run. 204 if it is over and nothing follows the cursor."""
     await afind(context, caller, "run", run_id)
     run = await _exists(context, run_id)
-    if run.is_over and after and after == RunEventSource(context.runtime, run_id).read(after).last:
+    source = await aread(context.store, partial(RunEventSource, context.runtime, run_id))
+    if run.is_over and after and after == (await aread(context.store, partial(source.read, after))).last:
         return Response(status_code=204)  # so that a browser does not come back forever
-    make = partial(RunEventSource, context.runtime, run_id)
-    return stream_of(context, make, history_topic(run_id), after, follow=follow)
+    return stream_of(context, lambda: source, history_topic(run_id), after, follow=follow)
 
 
 class Approval(BaseModel):

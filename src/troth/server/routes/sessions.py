@@ -21,6 +21,7 @@ from troth.server.access.scopes import Caller, CallerDep, Scope, needs
 from troth.server.channels import HttpChannel
 from troth.server.context import ContextDep, ServerContext
 from troth.server.direct_route import DirectRoute
+from troth.server.earlier_attempt import was_carried_out
 from troth.server.errors import ApiError, not_found
 from troth.server.idempotency import OnceDep, Seed
 from troth.server.json_response import JSONResponse
@@ -234,9 +235,9 @@ async def show_session(session_id: SessionId, context: ContextDep, caller: Calle
 
 @router.post("/sessions/{session_id}/activate", **needs(Scope.ACT))
 async def activate_session(session_id: SessionId, context: ContextDep, caller: CallerDep) -> SessionInfo:
-    """Let the members act. There has to be a member."""
-    hypervisor, _ = await seen_session(context, caller, session_id)
-    return info(await call(hypervisor.activate, session_id))
+    """Let the members act. There has to be a member. It may be asked again."""
+    hypervisor, session = await seen_session(context, caller, session_id)
+    return info(session if session.state is SessionState.ACTIVE else await call(hypervisor.activate, session_id))
 
 
 @router.post("/sessions/{session_id}/members", status_code=201, response_model=SessionInfo, **needs(Scope.ACT))
@@ -265,22 +266,32 @@ async def join_session(
 
 @router.delete("/sessions/{session_id}/members/{agent}", **needs(Scope.ACT))
 async def leave_session(session_id: SessionId, agent: AgentId, context: ContextDep, caller: CallerDep) -> SessionInfo:
-    """Let an agent leave. It can join again."""
-    hypervisor, _ = await seen_session(context, caller, session_id)
+    """Let an agent leave. It can join again. It may be asked again."""
+    hypervisor, session = await seen_session(context, caller, session_id)
+    if any(member.agent == agent and member.state == "left" for member in session.members):
+        return info(session)
     await call(hypervisor.leave, session_id, agent)
     return info((await seen_session(context, caller, session_id))[1])
 
 
-@router.post("/sessions/{session_id}/members/{agent}/elevate", **needs(Scope.ADMIN))
+@router.post("/sessions/{session_id}/members/{agent}/elevate", response_model=SessionInfo, **needs(Scope.ADMIN))
 async def elevate_member(
-    session_id: SessionId, agent: AgentId, body: Elevation, context: ContextDep, caller: CallerDep
-) -> SessionInfo:
+    session_id: SessionId, agent: AgentId, body: Elevation, context: ContextDep, caller: CallerDep, once: OnceDep
+) -> Response:
     """Give a member a more privileged ring for a time."""
     hypervisor, _ = await seen_session(context, caller, session_id)
-    await call(
-        lambda: hypervisor.elevate(session_id, agent, body.ring, attestation=body.attestation, seconds=body.seconds)
-    )
-    return info((await seen_session(context, caller, session_id))[1])
+
+    async def work(seed: Seed) -> Response:
+        if not await was_carried_out(hypervisor, session_id, agent, "member.elevated", seed, ring=body.ring):
+            await call(
+                lambda: hypervisor.elevate(
+                    session_id, agent, body.ring, attestation=body.attestation, seconds=body.seconds
+                )
+            )
+        elevated = info((await seen_session(context, caller, session_id))[1])
+        return JSONResponse(elevated.model_dump(mode="json"))
+
+    return await once(work)
 
 
 @router.post("/sessions/{session_id}/members/{agent}/kill", **needs(Scope.KILL))
@@ -297,9 +308,14 @@ async def kill_member(
 
 @router.post("/sessions/{session_id}/terminate", **needs(Scope.KILL))
 async def terminate_session(session_id: SessionId, body: Ending, context: ContextDep, caller: CallerDep) -> SessionInfo:
-    """End a session: no member can act, and unfinished work is undone. 409 if something is still running; try again."""
-    hypervisor, _ = await seen_session(context, caller, session_id)
-    return info(await call(lambda: hypervisor.terminate(session_id, reason=body.reason)))
+    """End a session: no member can act, and unfinished work is undone. 409 if something is still running; try again.
+
+    It may be asked again: a session that has ended stays as it is.
+    """
+    hypervisor, session = await seen_session(context, caller, session_id)
+    if session.state is not SessionState.ARCHIVED:
+        session = await call(lambda: hypervisor.terminate(session_id, reason=body.reason))
+    return info(session)
 
 
 @router.post(

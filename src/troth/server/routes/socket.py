@@ -17,12 +17,14 @@ import hashlib
 import json
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
+from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, WebSocket, WebSocketDisconnect
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from troth.runtime.conversations.log import stream_of as log_of
+from troth.runtime.store.aread import aread
 from troth.server.access.owners import afind
 from troth.server.access.scopes import Caller, Scope, check_scope
 from troth.server.channels import Reader, SocketChannel
@@ -65,7 +67,7 @@ class _Of(BaseModel):
 
 
 class _Subscribe(_Of):
-    after: int = Field(default=0, ge=0)
+    after: int = Field(default=0, ge=0, lt=10**18)  # no log has as many, and a store could not look for more
 
 
 class _Send(BaseModel):
@@ -179,7 +181,7 @@ class _Socket:
     async def _subscribe(self, message: object) -> dict[str, Any]:
         request = _Subscribe.model_validate(message)
         kind, thing = topic = request.topic
-        if topic in self._subscriptions and not self._subscriptions[topic].done():
+        if topic in self._subscriptions:
             raise ApiError(409, "already_subscribed", f"The socket already follows the {kind} {thing!r}.", param=kind)
         if len(self._subscriptions) >= _MOST:
             raise ApiError(429, "too_many_subscriptions", f"A socket has at most {_MOST} subscriptions.")
@@ -187,7 +189,7 @@ class _Socket:
         await afind(self._context, self._caller, kind, thing)
         source: Source
         if kind == "run":
-            source = RunEventSource(self._context.runtime, thing)
+            source = await aread(self._context.store, partial(RunEventSource, self._context.runtime, thing))
         else:
             await opened(self._context, self._caller, thing)
             source = LogSource(self._context.store, log_of(thing))
@@ -233,11 +235,17 @@ class _Socket:
 
     async def _follow(self, topic: tuple[str, str], source: Source, after: int) -> None:
         kind, thing = topic
-        if kind == "run":
-            await self._tell(topic, source, after, None)
-            return
-        async with SocketChannel.session(self._context.channels, thing) as reader:
-            await self._tell(topic, source, after, reader)
+        try:
+            if kind == "run":
+                await self._tell(topic, source, after, None)
+            else:
+                async with SocketChannel.session(self._context.channels, thing) as reader:
+                    await self._tell(topic, source, after, reader)
+        except Exception as problem:  # noqa: BLE001  told: nobody else looks at this task
+            body = body_of(as_api_error(problem, self._websocket.scope["troth.request_id"]))
+            await self._out.put(self._numbered(topic, Notice("error", one_line(body), after)))
+        self._subscriptions.pop(topic, None)  # before its end is told: whoever hears of that may subscribe again
+        await self._out.put({"type": "end", "n": self._next(), kind: thing})
 
     async def _tell(self, topic: tuple[str, str], source: Source, after: int, reader: Reader | None) -> None:
         async with aclosing(tell(self._context, lambda: source, source.topic, after, reader=reader)) as things:
@@ -245,7 +253,6 @@ class _Socket:
                 for notice in notices:
                     if notice.kind is not None:  # the protocol has keep-alives of its own
                         await self._out.put(self._numbered(topic, notice))
-        await self._out.put({"type": "end", "n": self._next(), topic[0]: topic[1]})
 
     def _numbered(self, topic: tuple[str, str], notice: Item | Notice) -> dict[str, Any]:
         data = json.loads(notice.data)
@@ -270,8 +277,7 @@ class _Socket:
 def _wrong(problem: Exception) -> Exception:
     """What is told of a message that cannot be read."""
     if isinstance(problem, ValidationError):
-        wrong = problem.errors()[0]
-        return as_field_error({**wrong, "loc": ("body", *wrong["loc"])})
+        return as_field_error([{**wrong, "loc": ("body", *wrong["loc"])} for wrong in problem.errors()])
     if isinstance(problem, ValueError | RecursionError):
         return ApiError(400, "invalid_json", "The message is not JSON.")
     return problem

@@ -3,6 +3,7 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Query
+from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from troth.bridge import call
@@ -10,7 +11,10 @@ from troth.errors import MisuseError
 from troth.server.access.scopes import CallerDep, Scope, needs
 from troth.server.context import ContextDep
 from troth.server.direct_route import DirectRoute
+from troth.server.earlier_attempt import was_carried_out
 from troth.server.errors import ApiError
+from troth.server.idempotency import OnceDep, Seed
+from troth.server.json_response import JSONResponse
 from troth.server.routes.sessions import AgentId, MemberInfo, SessionId, SessionInfo, info, seen_session
 
 __all__ = ["router"]
@@ -60,18 +64,24 @@ async def verify_member(session_id: SessionId, agent: AgentId, context: ContextD
     return Verification(agent=agent, behaves=await call(hypervisor.verify, session_id, agent))
 
 
-@router.post("/sessions/{session_id}/members/{agent}/readmit", **needs(Scope.ADMIN))
+@router.post("/sessions/{session_id}/members/{agent}/readmit", response_model=SessionInfo, **needs(Scope.ADMIN))
 async def readmit_member(
-    session_id: SessionId, agent: AgentId, body: Readmission, context: ContextDep, caller: CallerDep
-) -> SessionInfo:
+    session_id: SessionId, agent: AgentId, body: Readmission, context: ContextDep, caller: CallerDep, once: OnceDep
+) -> Response:
     """Lift a suspension, or let a killed agent join again. 409 for a member who is neither."""
     hypervisor, _ = await seen_session(context, caller, session_id)
     await call(hypervisor.member_view, session_id, agent)
-    try:
-        await call(lambda: hypervisor.readmit(session_id, agent, reason=body.reason))
-    except MisuseError as refused:
-        raise ApiError(409, "not_suspended", str(refused)) from refused
-    return info((await seen_session(context, caller, session_id))[1])
+
+    async def work(seed: Seed) -> Response:
+        if not await was_carried_out(hypervisor, session_id, agent, "member.readmitted", seed):
+            try:
+                await call(lambda: hypervisor.readmit(session_id, agent, reason=body.reason))
+            except MisuseError as refused:
+                raise ApiError(409, "not_suspended", str(refused)) from refused
+        readmitted = info((await seen_session(context, caller, session_id))[1])
+        return JSONResponse(readmitted.model_dump(mode="json"))
+
+    return await once(work)
 
 
 @router.post("/sessions/monitor", **needs(Scope.ADMIN))

@@ -1,6 +1,5 @@
 """Read and write the texts of a session, as one of its members: each change is judged and audited."""
 
-import json
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
@@ -8,11 +7,11 @@ from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from troth.bridge import call
-from troth.runtime.sessions.hypervisor import Hypervisor
 from troth.runtime.sessions.workspace import CHANGES, Workspace
 from troth.server.access.scopes import Caller, CallerDep, Scope, needs
 from troth.server.context import ContextDep, ServerContext
 from troth.server.direct_route import DirectRoute
+from troth.server.earlier_attempt import was_carried_out
 from troth.server.errors import not_found
 from troth.server.idempotency import OnceDep, Seed
 from troth.server.json_response import JSONResponse
@@ -25,7 +24,6 @@ router = APIRouter(tags=["workspace"], route_class=DirectRoute)
 TextPath = Annotated[str, Path(max_length=1000, description="the text, below the session's root")]
 SnapshotName = Annotated[str, Path(max_length=200, description="the name of the snapshot")]
 _BASE = "/sessions/{session_id}/members/{agent}/workspace"
-_PAGE = 500  # entries of the trail that are read at once
 _FORBID = ConfigDict(extra="forbid")
 
 
@@ -150,22 +148,12 @@ async def take_snapshot(
     workspace = await workspace_of(context, caller, session_id, agent)
 
     async def work(seed: Seed) -> Response:
-        if not (seed.is_repeated and await call(_was_taken, hypervisor, session_id, agent, body.name, seed.since)):
+        kind = CHANGES["workspace.snapshot"]
+        if not await was_carried_out(hypervisor, session_id, agent, kind, seed, snapshot=body.name):
             await call(workspace.snapshot, body.name)
         return JSONResponse(body.model_dump(mode="json"))
 
     return await once(work)
-
-
-def _was_taken(hypervisor: Hypervisor, session_id: str, agent: str, name: str, moment: float) -> bool:
-    """Whether a member has taken this snapshot since then: an attempt at the same request, before a crash. Blocks."""
-    after, kind = 0, CHANGES["workspace.snapshot"]
-    while page := hypervisor.events(after=after, session=session_id, limit=_PAGE):
-        own = [row for row in page if (row.kind, row.agent) == (kind, agent) and row.at >= moment]
-        if any(json.loads(row.data).get("snapshot") == name for row in own):
-            return True
-        after = page[-1].seq
-    return False
 
 
 @router.post(_BASE + "/snapshots/{name}/restore", **needs(Scope.ACT))

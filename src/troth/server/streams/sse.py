@@ -26,6 +26,7 @@ from troth.server.errors import ApiError, as_api_error, body_of
 from troth.server.json_response import one_line
 from troth.server.limits import Limits
 from troth.server.streams.feeds import EventPage, Feed, Item, Source, frame
+from troth.server.within import within
 
 __all__ = [
     "CursorDep",
@@ -139,9 +140,10 @@ class EventStream(Response):
 
     async def _send(self, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        clock, write_time = asyncio.get_running_loop().time, self._context.limits.write_time
         async for chunk in self._chunks:
-            async with asyncio.timeout(self._context.limits.write_time):
-                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+            message = {"type": "http.response.body", "body": chunk, "more_body": True}
+            await within(clock() + write_time, send(message))
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 

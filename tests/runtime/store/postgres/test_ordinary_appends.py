@@ -7,6 +7,7 @@ from tests.runtime.store.postgres.proxy import Proxy
 
 from troth.runtime.store import LeaseLostError, commit_point, open_store
 from troth.runtime.store.identity import new_owner
+from troth.runtime.store.postgres import statements
 from troth.runtime.store.postgres.address import parse
 from troth.runtime.store.postgres.commits.ordinary_appends import LastEntries, ordinary_append
 from troth.testing import failpoints
@@ -96,6 +97,31 @@ def test_the_lease_is_lost(address):
         assert said(store) == [(1, "first"), (2, "theirs")]
 
 
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("how", ["before", "after"])
+def test_the_answer_to_entries_alone_is_lost(postgres_server, address, how, count):
+    """The same where nobody else commits, and no failpoint is armed: such entries go without a queue."""
+    schema = parse(address).schema
+    works = []
+    with contextlib.closing(Proxy(postgres_server)) as proxy:
+        through = (
+            f"postgresql://troth@127.0.0.1:{proxy.port}/postgres?sslmode=disable&gssencmode=disable&schema={schema}"
+        )
+
+        def cutting(tx):
+            if not works:
+                proxy.cut(how)
+            works.append(type(tx).__name__)
+            return say(words[0], more=words[1:])(tx)
+
+        words = ["it", "too"][:count]
+        with open_store(through) as store:
+            leased(store)
+            assert store.commit(POINT, cutting) == [2, 3][:count]
+            assert works[0] == "_Recorder"
+            assert [text for _, text in said(store)] == ["first", *words]
+
+
 @pytest.mark.parametrize("how", ["before", "after"])
 def test_the_answer_is_lost(postgres_server, address, how):
     """The database is asked what became of it, and the entry is there once."""
@@ -121,10 +147,12 @@ def test_a_statement_that_was_called_off_writes_nothing(address):
         with contextlib.closing(store._connect_link()) as asking:
             assert asking.call_off(link.id, "statement x") is False
         assert link.execute("SELECT count(*) FROM writers WHERE id = %s", (link.id,)).fetchone() == (0,)
-        values = (None, link.id, "r", "t", 1, "s", append.last, "statement x", link.id, append.last, *append[4:7])
-        from troth.runtime.store.postgres import statements
-
-        assert link.execute(statements.APPEND_HELD, values).fetchone() is None
+        ((kind, payload, at),) = append.entries
+        last, number = append.last, "statement x"
+        many = (None, link.id, "r", "t", 1, "s", last, number, link.id, last, [kind], [payload], [at])
+        assert link.execute(statements.APPEND_HELD, many).fetchone() is None
+        one = ("r", "t", "s", last, number, kind, payload, at)
+        assert link.execute(link._append_one, one).fetchone() is None
         assert said(store) == [(1, "first")]
 
 

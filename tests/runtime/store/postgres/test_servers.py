@@ -77,7 +77,7 @@ def test_a_standby_can_be_looked_at():
                 time.sleep(0.05)
         with open_store(second.address(schema), read_only=True) as store:
             assert said(store) == ["it"]
-            with pytest.raises(StoreError, match="opened read-only"):
+            with pytest.raises(StoreError, match="was opened read-only"):
                 store.commit(POINT, append("no"))
             with pytest.raises(StoreError, match="This server is a standby"):
                 store.lists.changes()

@@ -132,7 +132,7 @@ def test_a_step_that_is_done_was_done_by_other_code(begin, address, tmp_path):
         _, told = begin("new", *WORKER)
         until(lambda: told)
         news = json.loads(told[0])
-        assert (news["run"], news["what"]) == ("r", "cannot go on")
+        assert (news["run"], news["what"]) == ("r", "cannot continue")
         assert "pack" in news["why"]
         go.touch()
         assert store.run("r").state is RunState.INTERRUPTED

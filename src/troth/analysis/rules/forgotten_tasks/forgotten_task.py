@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from troth.analysis.facts.fields import ASSIGN_TARGETS, ASSIGN_VALUE, CALL_FUNC, COMP_KIND, KIND, NAME_ID, SCOPE_NAMES
 from troth.analysis.facts.model import body_of
+from troth.analysis.facts.names import last_name
 from troth.analysis.facts.nodes import of_kind, walk
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.knowledge.semantics import semantics
@@ -66,6 +67,14 @@ CASES = [
         good="import asyncio\nasync def mail(): ...\nasync def start(bot):\n    task = asyncio.create_task(mail())\n    def stop():\n        task.cancel()\n    bot.on_stop(stop)\n",
     ),
     Case(
+        "a `gather` in a function that then ends",
+        bad="import asyncio\nasync def mail(): ...\nasync def start():\n    mails = asyncio.gather(mail(), mail())  # here\n    print('started')\n",
+    ),
+    Case(
+        "in a plain function that runs the loop",
+        good="import asyncio\nasync def mail(): ...\ndef start():\n    loop = asyncio.new_event_loop()\n    task = loop.create_task(mail())\n    loop.run_forever()\n",
+    ),
+    Case(
         "a variable of the module",
         good="import asyncio\ntask = None\nasync def mail(): ...\ndef start():\n    global task\n    task = asyncio.create_task(mail())\n",
     ),
@@ -101,6 +110,8 @@ class _Unread(NamedTuple):
     is_one: bool
 
 
+_RUNNING_THE_LOOP = frozenset({"run_forever", "run_until_complete"})
+_STARTING = frozenset({"create_task", "ensure_future", "gather"})
 _WEB = ("fastapi", "starlette", "aiohttp", "quart", "sanic", "litestar", "flask", "django")
 
 
@@ -110,11 +121,7 @@ def check(program: Program) -> Iterator[Finding]:
     for path in program.asked:
         module = program.module(path)
         for index, facts in enumerate(module.facts.functions):
-            if (
-                not index
-                or facts.flags & 2
-                or not any(c.rpartition(".")[2] in {"create_task", "ensure_future"} for c in facts.calls)
-            ):
+            if not index or facts.flags & 2 or not any(c.rpartition(".")[2] in _STARTING for c in facts.calls):
                 continue
             unread = list(_unread(body_of(facts)))
             if not unread:
@@ -200,7 +207,12 @@ def _reads(body: tuple[Node, ...], variable: str) -> bool:
 
 
 def _waits(body: tuple[Node, ...]) -> bool:
-    return any(node[KIND] == "await" or (node[KIND] in ("for", "with") and node[1]) for node in walk(body))
+    return any(
+        node[KIND] == "await"
+        or (node[KIND] in ("for", "with") and node[1])
+        or (node[KIND] == "call" and last_name(node[CALL_FUNC]) in _RUNNING_THE_LOOP)
+        for node in walk(body)
+    )
 
 
 def _told(

@@ -22,6 +22,29 @@ if TYPE_CHECKING:
 
 CASES = [
     Case(
+        "of what is injected from elsewhere, with a namesake in the project",
+        good="from elsewhere import get_profiler\nfrom fastapi import Depends\nclass RedisCache:\n    async def get_stats_now(self): ...\n"
+        "async def give_profiler():\n    return get_profiler()\nasync def health(profiler=Depends(give_profiler)):\n"
+        "    stats = profiler.get_stats_now()\n    return [s['count'] for s in stats.values()]\n",
+    ),
+    Case(
+        "of a parameter for which every caller gives an async function",
+        bad="async def load(n): ...\nasync def each(fn, items):\n    for item in items:\n        row = fn(item)  # here\n        print(row.name)\n"
+        "async def main():\n    await each(load, [1])\n",
+        fixed="async def load(n): ...\nasync def each(fn, items):\n    for item in items:\n        row = await fn(item)  # here\n        print(row.name)\n"
+        "async def main():\n    await each(load, [1])\n",
+    ),
+    Case(
+        "of a parameter for which one caller gives a plain function",
+        good="async def load(n): ...\ndef look(n):\n    return n\nasync def each(fn, items):\n    for item in items:\n        row = fn(item)\n        print(row.name)\n"
+        "async def main():\n    await each(load, [1])\n    await each(look, [1])\n",
+    ),
+    Case(
+        "of a parameter that is asked for its color",
+        good="import inspect\nasync def load(n): ...\nasync def each(fn, items):\n    for item in items:\n        row = fn(item)\n        if inspect.isawaitable(row):\n            row = await row\n        print(row.name)\n"
+        "async def main():\n    await each(load, [1])\n",
+    ),
+    Case(
         "a test whether it is an awaitable of the project's own class",
         good="from collections.abc import Coroutine\nclass Handle(Coroutine):\n    def close(self): ...\n"
         "class Bus:\n    def on(self) -> Coroutine: return Handle()\n"

@@ -80,6 +80,10 @@ CASES = [
     ),
     Case("awaited", good="async def load(): ...\nasync def main():\n    return (await load()).name\n"),
     Case("a method of coroutines", good="async def load(): ...\ndef main():\n    load().close()\n"),
+    Case(
+        "a response that nobody can enter",
+        bad="import httpx\nasync def main(client: httpx.AsyncClient):\n    async with client.get('x') as response:  # here\n        print(response)\n",
+    ),
 ]
 
 

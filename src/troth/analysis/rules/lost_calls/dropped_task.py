@@ -15,6 +15,7 @@ from troth.analysis.rules._finding import call_text, tell
 from troth.analysis.rules._fixes.keep_task import keep_fix
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.semantics.queries.thread_targets import tasks_in_threads
+from troth.analysis.semantics.values import FunctionValue
 from troth.analysis.semantics.walk.incident_queries import incidents_of
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from troth.analysis.findings import Finding
     from troth.analysis.semantics import Program
+    from troth.analysis.semantics.incident import Site
 
 _HOME = "_background_tasks: set[asyncio.Task[object]] = set()  # the loop itself holds tasks only weakly"
 CASES = [
@@ -80,6 +82,12 @@ CASES = [
 ]
 
 
+def _starts_a_function(program: Program, site: Site) -> bool:
+    """`create_task(load)`: a function that is not called."""
+    call = next((call for call in program.calling.of(site.function) if call.at == site.at), None)
+    return site.promise == "task" and call is not None and any(isinstance(v, FunctionValue) for _, v in call.given[:1])
+
+
 @rule("TR112", "dropped-task", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Tasks that nobody holds."""
@@ -87,6 +95,8 @@ def check(program: Program) -> Iterator[Finding]:
         function = incident.site.function
         if not function.is_async and function in tasks_in_threads(program):
             continue  # worse than dropped: no loop runs there, and the rule about threads tells of it
+        if _starts_a_function(program, incident.site):
+            continue  # it raises, and TR118 tells of it
         call = call_text(program, incident)
         message = (
             f"the result of `{call}` is not kept, so the task may be garbage-collected before it is done, and its errors are lost"

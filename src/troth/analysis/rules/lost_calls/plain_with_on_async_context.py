@@ -66,6 +66,10 @@ CASES = [
         "an unknown base",
         good="from somewhere import Base\nclass Lock(Base):\n    async def __aenter__(self): ...\ndef main():\n    with Lock():\n        pass\n",
     ),
+    Case(
+        "a test that it is refused",
+        good="import pytest\nclass Lock:\n    async def __aenter__(self): ...\n    async def __aexit__(self, *a): ...\nasync def test_plain():\n    with pytest.raises(RuntimeError):\n        with Lock():\n            pass\n",
+    ),
 ]
 
 

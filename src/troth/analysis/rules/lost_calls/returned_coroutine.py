@@ -56,6 +56,13 @@ CASES = [
         bad="async def load() -> int: ...\ndef count() -> int:\n    return load()  # here\n",
     ),
     Case(
+        "from a plain function, with a variable of that name that is awaited elsewhere",
+        bad={
+            "rows.py": "async def load() -> int: ...\ndef count() -> int:\n    return load()  # here\n",
+            "each.py": "async def each(counts):\n    for count in counts:\n        await count()\n",
+        },
+    ),
+    Case(
         "from a plain function with the wrong annotation, which is awaited",
         good="async def load() -> int: ...\ndef count() -> int:\n    return load()\nasync def main():\n    return await count()\n",
     ),
@@ -126,6 +133,11 @@ CASES = [
     Case(
         "kept by its caller as a result",
         bad="import asyncio\nasync def send(batch):\n    await batch.drain()\n    return asyncio.shield(batch.future)  # here\nasync def main(batch):\n    row = await send(batch)\n    return row\n",
+    ),
+    Case(
+        "a wrapper that asks a question of its own",
+        good="import inspect\ndef is_async(f):\n    return inspect.iscoroutinefunction(f)\ndef traced(func):\n    async def wrapper(*args):\n        return await func(*args) if is_async(func) else func(*args)\n    return wrapper\n"
+        "@traced\nasync def one(): ...\n@traced\nasync def two(): ...\n",
     ),
 ]
 

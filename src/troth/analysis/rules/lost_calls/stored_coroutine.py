@@ -37,6 +37,17 @@ CASES = [
         "given away later",
         good="import asyncio\nasync def load(): ...\nclass A:\n    def __init__(self):\n        self.data = load()\n    def start(self):\n        return asyncio.ensure_future(self.data)\n",
     ),
+    Case(
+        "a context that was to be awaited",
+        bad="import aiohttp\nclass A:\n    def __init__(self, session: aiohttp.ClientSession):\n        self.session = session\n        self.ws = None\n"
+        "    async def open(self):\n        self.ws = self.session.ws_connect('x')  # here\n    async def send(self):\n        await self.ws.send_json({})\n",
+    ),
+    Case(
+        "a context that is entered later",
+        good="import aiohttp\nclass A:\n    def __init__(self, session: aiohttp.ClientSession):\n        self.session = session\n"
+        "    async def open(self):\n        self.context = self.session.ws_connect('x')\n        self.ws = await self.context.__aenter__()\n"
+        "    async def other(self):\n        self.other = self.session.ws_connect('x')\n        async with self.other as ws:\n            await ws.send_json({})\n",
+    ),
 ]
 
 

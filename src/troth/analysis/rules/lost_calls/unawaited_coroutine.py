@@ -22,6 +22,15 @@ if TYPE_CHECKING:
 
 CASES = [
     Case(
+        "a class of a library that is called like a function",
+        bad="import websockets\nasync def main():\n    websockets.connect('ws://x')  # here\n",
+    ),
+    Case(
+        "what a stack of contexts enters",
+        bad="import httpx\nfrom contextlib import AsyncExitStack\nasync def main(other):\n    async with AsyncExitStack() as stack:\n"
+        "        client = await stack.enter_async_context(httpx.AsyncClient())\n        client.aclose()  # here\n",
+    ),
+    Case(
         "a session of a maker that is told its class",
         bad="from sqlalchemy.orm import sessionmaker\nfrom sqlalchemy.ext.asyncio import AsyncSession\nmake = sessionmaker(class_=AsyncSession)\n"
         "async def main():\n    async with make() as session:\n        session.rollback()  # here\n",

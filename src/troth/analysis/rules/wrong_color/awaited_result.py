@@ -133,6 +133,10 @@ CASES = [
         "a context that can be awaited as well",
         good="import aiohttp\nasync def main(session: aiohttp.ClientSession):\n    return await session.get('x')\n",
     ),
+    Case(
+        "an async fixture that no plugin awaits",
+        good="import pytest\n@pytest.fixture\nasync def ready():\n    return True\nasync def test_it(ready):\n    assert await ready\n",
+    ),
 ]
 
 

@@ -147,7 +147,7 @@ def _asks_again(function: Function) -> bool:
 def _given(program: Program, names: set[str]) -> Iterator[Finding]:
     """What is given to a parameter that is asked, and then called."""
     for caller in program.calling.asked_naming(names):
-        if _is_test(caller):
+        if _is_test(caller) or not (program.has_walked(caller) or _may_be_asked(program, caller, names)):
             continue
         for call in program.calling.of(caller):
             target = called_body(program, call.callee) if call.callee is not None else None
@@ -173,6 +173,18 @@ def _given(program: Program, names: set[str]) -> Iterator[Finding]:
                         program, "TR409", "misjudged-callable", caller, call.at, message, sure=False, reasons=reasons,
                         subject=call.text,
                     )  # fmt: skip
+
+
+def _may_be_asked(program: Program, caller: Function, names: set[str]) -> bool:
+    """Whether one of its callees of these last names asks for the color of what it is given, as far as a glance tells."""
+    for callee in (*caller.facts.calls, *caller.facts.awaited):
+        text = callee.rpartition(" ")[2]
+        if text.rpartition(".")[2] in names:
+            for member in program.glance.callees(caller, text) or (None,):
+                target = called_body(program, member)
+                if member is None or (target is not None and _asking(program, target[0]) is not None):
+                    return True
+    return False
 
 
 def _is_test(function: Function) -> bool:

@@ -176,6 +176,11 @@ CASES = [
         "a plain thread",
         good="import threading\nclass Worker(threading.Thread):\n    def run(self):\n        print(1)\n",
     ),
+    Case(
+        "a base that does nothing, and a class that leaves it so",
+        bad="class Base:\n    def cleanup(self): pass\nclass One(Base):\n    async def cleanup(self): print(1)  # here\nclass Two(Base):\n    pass\n"
+        "class Other:\n    async def cleanup(self): print(2)\nasync def first(other: Other):\n    await other.cleanup()\nasync def second(plugin: Base):\n    plugin.cleanup()\n",
+    ),
 ]
 
 _ASKING = re.compile(r"(?i)async|coro|awaitable|maybe|gather|ensure|future")

@@ -217,7 +217,7 @@ def _may_hand_over(program: Program, function: Function, names: Collection[str])
     for callee in (*function.facts.calls, *function.facts.awaited):
         text = callee.rpartition(" ")[2]
         if text.rpartition(".")[2] in names:
-            members = program.glance.alternatives(function, text)
+            members = program.glance.callees(function, text)
             if members is None or any(_may_await(program, member) for member in members):
                 return True
     return False

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from troth.analysis.facts.fields import ATTR_BASE, ATTR_NAME, INDEX_BASE, KIND
-from troth.analysis.facts.names import callee_text
+from troth.analysis.facts.fields import ATTR_BASE, ATTR_NAME, CALL_FUNC, INDEX_BASE, KIND
+from troth.analysis.facts.names import callee_text, last_name
 from troth.analysis.findings import Reason
 from troth.analysis.findings.phrases import with_article
 from troth.analysis.semantics.evidence.call_site_evidence import OF_NOBODY, siblings_of
@@ -201,6 +201,9 @@ class Judge(Judging):
         is_plain = scope.function is not None and not scope.function.is_async
         if is_plain and is_guess and "sync-namesake" not in self._off and sync_namesake.doubts(program, called):
             return "unknown"
+        is_named = last_name(node[CALL_FUNC]) == called.name  # what `__getattr__` makes up is called by other names
+        if is_guess and is_named and "unfit-arguments" not in self._off and not unfit_arguments.takes(called, node):
+            return "unknown"
         if not called.facts.decorators or not program.effects.is_doubtful(called):
             return ""
         if "opaque-decorator" not in self._off and opaque_decorator.doubts(program, called, node, is_plain=is_plain):
@@ -225,7 +228,8 @@ class Judge(Judging):
             witness = None
         is_query = not is_own and _is_query(instance)
         is_alone = witness is None and (target is None or not siblings.sites_of(target.name)[0])
-        idle = is_own and is_alone and is_idle(self._program, instance, target)
+        # `websockets.connect(url)`: a class that is called like a function, and named like one
+        idle = is_alone and (is_idle(self._program, instance, target) if is_own else instance.cls.name[:1].islower())
         if asks_for_color_of(self._program, scope.function, text) or not (
             witness or is_query or idle or _gives_something_else(instance)
         ):

@@ -8,8 +8,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from troth.analysis.facts.fields import ATTR_BASE, ATTR_NAME, CALL_ARGS, KIND, NAME_ID
+from troth.analysis.facts.fields import (
+    ASSIGN_TARGETS,
+    ATTR_BASE,
+    ATTR_NAME,
+    CALL_ARGS,
+    INDEX_BASE,
+    INDEX_KEY,
+    ITEMS,
+    KIND,
+    NAME_ID,
+)
+from troth.analysis.facts.model import PARAM_ANNOTATION, PARAM_KIND
 from troth.analysis.facts.names import decorator_name, last_name
+from troth.analysis.facts.nodes import of_kind
+from troth.analysis.semantics.resolve.color_checks import asks_for_color
 from troth.analysis.semantics.symbols import Class, Function
 from troth.analysis.semantics.values import (
     OF_CLASS,
@@ -85,24 +98,9 @@ class Passed:
         return value
 
     def _ask(self, function: Function, name: str) -> tuple[Value | None, bool]:
-        owner, called = function.owner, {function.name}
-        if (
-            owner is not None and function.name == "__init__"
-        ):  # that of subclasses, too, where they have none of their own
-            children = self._program.classes.children(owner)
-            called = {owner.name, *(child.name for child in children if "__init__" not in child.methods)}
-        callers = list(self._program.index.functions_naming(called))
-        if not callers or len(callers) > _MOST_CALLERS:
-            return None, True
-        values: list[Value | None] = []
-        for caller in callers:
-            if self._program.is_walking(caller):
-                return None, False  # what it gives is not known yet
-            values += [
-                _argument(call, function, name)
-                for call in self._program.summary(caller).calls
-                if self._is_of(call, function)
-            ]
+        values = self._given(function, name)
+        if not values:
+            return None, values is not None
         classes: set[Class | LibraryClass] = {m.cls for v in values for m in members_of(v) if isinstance(m, Instance)}
         if not 0 < len(classes) <= _MOST_CLASSES or sum(v is not None for v in values) * 2 <= len(values):
             return None, True
@@ -113,6 +111,28 @@ class Passed:
         why = (f"the callers of `{function.qualname}` give it {OF_CLASS}", *function.place)
         return union([Instance(cls, (), why, guess=True) for cls in sorted(classes, key=lambda cls: cls.name)]), True
 
+    def _given(self, function: Function, name: str) -> list[Value | None] | None:
+        """What each call of the project gives to a parameter; None as long as a caller is being walked."""
+        owner, called = function.owner, {function.name}
+        if (
+            owner is not None and function.name == "__init__"
+        ):  # that of subclasses, too, where they have none of their own
+            children = self._program.classes.children(owner)
+            called = {owner.name, *(child.name for child in children if "__init__" not in child.methods)}
+        callers = list(self._program.index.functions_naming(called))
+        if not callers or len(callers) > _MOST_CALLERS:
+            return []
+        values: list[Value | None] = []
+        for caller in callers:
+            if self._program.is_walking(caller):
+                return None  # what it gives is not known yet
+            values += [
+                _argument(call, function, name)
+                for call in self._program.summary(caller).calls
+                if self._is_of(call, function)
+            ]
+        return values
+
     def _is_of(self, call: Call, function: Function) -> bool:
         for member in members_of(call.callee):
             if isinstance(member, FunctionValue) and member.function is function:
@@ -122,6 +142,31 @@ class Passed:
                 if isinstance(initializer, FunctionValue) and initializer.function is function:
                     return True
         return False
+
+    def called(self, name: str, function: Function) -> Value | None:
+        """What an async function calls, where it is a parameter: a coroutine function, if every caller gives one."""
+        param = function.params.get(name)
+        if param is None or param[PARAM_KIND] in {"*", "**"} or not _may_be_any_function(param[PARAM_ANNOTATION]):
+            return None
+        key = (function, f"{name}()")
+        if key in self._known:
+            return self._known[key]
+        if key in self._asking:
+            self._program.too_early()
+            return None
+        self._asking.add(key)
+        try:
+            given = self._given(function, name)
+        finally:
+            self._asking.discard(key)
+        if given is None:
+            return None
+        value = None
+        if given and all(map(_makes_a_coroutine, given)) and not _asks_or_sets(function, name):
+            how = f"every caller of `{function.qualname}` gives an `async def` for `{name}`"
+            value = CallableType(Awaitable(None), how)
+        self._known[key] = value
+        return value
 
     def wrapped(self, function: Function, name: str) -> Value | None:
         """What a decorator of the project is given: a coroutine function, if all that it decorates are."""
@@ -152,6 +197,26 @@ class Passed:
 def _says_nothing(annotation: Node | None) -> bool:
     """Whether a parameter has no annotation, or one that lets in anything."""
     return annotation is None or (annotation[KIND] in {"name", "attr"} and last_name(annotation) in {"Any", "object"})
+
+
+def _may_be_any_function(annotation: Node | None) -> bool:
+    """Whether an annotation does not tell what calling the parameter gives."""
+    if annotation is not None and annotation[KIND] == "index":
+        parts = annotation[INDEX_KEY][ITEMS] if annotation[INDEX_KEY][KIND] == "tuple" else ()
+        return last_name(annotation[INDEX_BASE]) == "Callable" and bool(parts) and _says_nothing(parts[-1])
+    return _says_nothing(annotation) or last_name(annotation) == "Callable"  # type: ignore[arg-type]
+
+
+def _makes_a_coroutine(value: Value | None) -> bool:
+    called = value.function if isinstance(value, FunctionValue) else None
+    return isinstance(called, Function) and called.is_async and not called.is_generator and not called.facts.decorators
+
+
+def _asks_or_sets(function: Function, name: str) -> bool:
+    """Whether a function asks which color it was given, or puts something else in the place of the parameter."""
+    return any(map(asks_for_color, function.facts.calls)) or any(
+        ("name", name) in statement[ASSIGN_TARGETS] for statement in of_kind(function.body(), "assign")
+    )
 
 
 def _is_of_project(value: Value | None) -> bool:

@@ -386,7 +386,7 @@ class Calls:
 
         if "a" in flags:
             return self._library_coroutine(func, function, node, values, scope)
-        result = meant_by_stream(self._library_result(function, func), node, scope.module.path)
+        result = meant_by_stream(self._plain_result(function, func, values, scope), node, scope.module.path)
         spawner = semantics().spawners.get(name) if isinstance(result, Awaitable) else None
         if spawner is not None and spawner.gives == "task" and spawner.keeper == "callee":
             return Awaitable(_first_result(values, scope), "task")  # it runs by itself, whatever becomes of it here
@@ -484,10 +484,19 @@ class Calls:
                 return self.result(first)
             if isinstance(first, Instance) and function.name in {"wait_for", "shield"}:
                 return scope.awaited(first)  # `wait_for(websockets.connect(url), 5)`: an object that is awaited
+        if function.name == "enter_async_context" and values and function.qualname.startswith("contextlib."):
+            return scope.entered(values[0][1], is_async=True)
+        return self._library_result(function, func)
+
+    def _plain_result(
+        self, function: LibraryFunction, func: FunctionValue, values: Arguments, scope: Evaluator
+    ) -> Value | None:
+        if function.name == "enter_context" and values and function.qualname.startswith("contextlib."):
+            return scope.entered(values[0][1], is_async=False)
         return self._library_result(function, func)
 
     def _library_result(self, function: LibraryFunction, func: FunctionValue) -> Value | None:
-        returns = function.returns
+        returns = function.returns or correction(function.qualname).results.get(function.qualname, "")
         if returns in {"typing.Self", "Self"}:
             return (
                 func.receiver
@@ -646,7 +655,8 @@ class Calls:
             session = dict(values).get("class_") if cls.name == "sessionmaker" else None
             if isinstance(session, ClassObject):  # `sessionmaker(engine, class_=AsyncSession)` makes that one
                 return CallableType(self._program.types.instance(session.cls, (), why))
-            return self._program.types.instance(cls, (), why)
+            made = self._program.types.instance(cls, (), why)
+            return self._awaitable(made, node, scope) if cls.name[:1].islower() and made is not None else made
         instance = Instance(cls, (), why)
         if self._program.classes.has(cls, "__await__"):
             return scope.awaitable_object(instance, node, None)

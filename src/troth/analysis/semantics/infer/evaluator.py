@@ -389,7 +389,7 @@ class Evaluator:
         if isinstance(base, Coroutine | AsyncGenerator | AsyncContext):
             if name in _ONLY_OF_COROUTINES and not (name in _OF_ITERATORS and _is_surely_one(base)):
                 self.known(base)
-            elif name in _OF_COROUTINES or _is_looked_into(base, name):
+            elif _is_its_own(base, name) or _is_looked_into(base, name):
                 self.keep(base)  # whoever looks inside knows what it is
             else:
                 self.misuse(base, "attribute", at, name)
@@ -486,6 +486,8 @@ class Evaluator:
         if func_node == ("name", "super") and "super" not in self.env:
             return self._super()
         func = self.value(func_node)
+        if func is None and func_node[KIND] == "name" and self.function is not None and self.function.is_async:
+            func = self.program.passed.called(func_node[NAME_ID], self.function)
         unmet = self.unmet
         values: list[tuple[str | None, Value | None]] = [
             ("*", self.value(arg[VALUE])) if arg[KIND] == "star" else (None, self.value(arg)) for arg in node[CALL_ARGS]
@@ -508,7 +510,20 @@ class Evaluator:
     def on_await(self, node: Node) -> Value | None:
         value = self.value(node[VALUE])
         self.settle(value, node[2])
-        return self.awaited(value)
+        return self.outcome(node[VALUE], value)
+
+    def outcome(self, node: Node, value: Value | None) -> Value | None:
+        """What `await` of that node gives, whose value this is.
+
+        `await stack.enter_async_context(client)`, whatever the stack is: there is one method of that name.
+        """
+        result = self.awaited(value)
+        if result is None and node[KIND] == "call" and len(node[CALL_ARGS]) == 1 and not node[CALL_KEYWORDS]:
+            callee = node[CALL_FUNC]
+            if callee[KIND] == "attr" and callee[ATTR_NAME] == "enter_async_context":
+                static = self.program.static(self.module, self.function)
+                return static.entered(static.value(node[CALL_ARGS][0]), is_async=True)
+        return result
 
     def awaited(self, value: Value | None) -> Value | None:
         """What awaiting `value` gives."""
@@ -1027,12 +1042,17 @@ def _is_surely_one(value: Value) -> bool:
     return type(value) is Coroutine and value.site is not None and value.site.sure and value.site.target is not None
 
 
+def _is_its_own(value: Value, name: str) -> bool:
+    """Whether a promise itself has that attribute; an object with `__await__` is no coroutine."""
+    return name in _OF_COROUTINES and (name[0] == "_" or not isinstance(value, AwaitableObject))
+
+
 def _is_looked_into(value: Value, name: str) -> bool:
     """Whether its author knows better what it is, where only its siblings say that it is a promise.
 
     A private attribute of it is read, it is asked whether it is done, as tasks and statuses that run by themselves are,
-    or what its method gives is awaited: `await User.get(1).prefetch("posts")`. A context that can be awaited is an object
-    of the library, with private attributes of its own: `await session.ws_connect(url)._coro`.
+    or what its method gives is awaited: `await User.get(1).prefetch("posts")`. A context that can be awaited is an
+    object of the library, with private attributes of its own: `await session.ws_connect(url)._coro`.
     """
     if isinstance(value, AwaitableContext):
         return name[0] == "_"

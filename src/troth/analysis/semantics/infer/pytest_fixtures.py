@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.names import callee_text
 from troth.analysis.semantics.resolve import library
 from troth.analysis.semantics.symbols import Class, Function, Module
 from troth.analysis.semantics.values import OF_CLASS, FunctionValue, Instance, Value
@@ -42,6 +43,16 @@ class Fixtures:
         if fixture is None or fixture is function or self._is_fed_otherwise(fixture, function.module, 0):
             return None
         return self._result(FunctionValue(fixture, Instance(fixture.owner) if fixture.owner else None))
+
+    def may_be_coroutine(self, function: Function, name: str) -> bool:
+        """Whether the fixture is `async def` and made by pytest's own decorator, which awaits nothing.
+
+        A plugin may await it, by the settings or by the mark of the test; some projects await it in the test.
+        """
+        fixture = self._named(function.module, name, function.owner) if takes_fixtures(function) else None
+        if fixture is None or not fixture.is_async:
+            return False
+        return not any(callee_text(decorator).startswith("pytest_asyncio.") for decorator in fixture.facts.decorators)
 
     def _is_fed_otherwise(self, fixture: Function, module: Module, depth: int) -> bool:
         """Whether a fixture from elsewhere is given, in that module, another one of the same name than at its home."""

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.fields import ATTR_BASE, CALL_FUNC, KIND
+from troth.analysis.facts.names import last_name
+from troth.analysis.facts.nodes import of_kind
 from troth.analysis.semantics.infer.evaluator import BUILTIN_FUNCTIONS
 from troth.analysis.semantics.infer.identity_functions import gives_back
 from troth.analysis.semantics.symbols import Function
@@ -25,6 +28,7 @@ __all__ = ["Glance"]
 
 _NOWHERE = (0, 0, 0, 0)
 _UNNAMED = frozenset({"?", "[]", "()", ""})
+_SUPER = ("call", ("name", "super"))
 _DEEPEST = 8  # variables made of variables
 _BY_ARGUMENTS = frozenset({"cast", "next", "copy", "deepcopy", "partial", "min", "max"})
 
@@ -62,12 +66,24 @@ class Glance:
         scope = self.scope(function, callee)
         return None if scope is None else members_of(self.value(function, callee, scope))
 
+    def callees(self, function: Function, callee: str) -> tuple[Value | None, ...] | None:
+        """What a callee in the facts may be, that of `super()` too: every constructor may call that of its base."""
+        base, _, name = callee.rpartition(".")
+        if base == "?" and "super" in function.facts.calls:
+            called = [
+                call[CALL_FUNC] for call in of_kind(function.body(), "call") if last_name(call[CALL_FUNC]) == name
+            ]
+            if called and all(node[KIND] == "attr" and node[ATTR_BASE][:2] == _SUPER for node in called):
+                values = [self._program.value_of(node, function.module, function) for node in called]
+                return tuple(member for value in values for member in members_of(value))
+        return self.alternatives(function, callee)
+
     def may_call(self, function: Function, names: Collection[str], wanted: Collection[Function]) -> bool:
         """Whether a callee of these last names is one of the wanted functions, or only a walk can tell."""
         for callee in (*function.facts.calls, *function.facts.awaited):
             text = callee.rpartition(" ")[2]
             if text.rpartition(".")[2] in names:
-                members = self.alternatives(function, text)
+                members = self.callees(function, text)
                 if members is None or not all(
                     isinstance(member, FunctionValue | External | ClassObject) for member in members
                 ):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from troth.analysis.facts.fields import ATTR_BASE, ATTR_NAME, CALL_FUNC, KIND
 from troth.analysis.facts.names import last_name
+from troth.analysis.facts.nodes import of_kind
 from troth.analysis.project.test_files import is_test
 from troth.analysis.semantics.infer.identity_functions import returned
 from troth.analysis.semantics.symbols import Class
@@ -156,7 +157,22 @@ def async_implementations(program: Inference, function: Function, cls: Class | L
     )
     if any(program.effects.of(method) != "coroutine" for method in implementations):
         return []
+    if _is_left_empty(program, function, cls):
+        return []
     return implementations if len(implementations) > 1 or program.counts.is_awaited(function.name) else []
+
+
+def _is_left_empty(program: Inference, function: Function, cls: Class | LibraryClass) -> bool:
+    """Whether objects of a class below have a plain method that does nothing: nothing is to await there."""
+    classes = program.classes
+    for child in classes.children(cls) if isinstance(cls, Class) else ():
+        holder = None if classes.children(child) or is_test(child.module.path) else classes.holder(child, function.name)
+        if holder is not None:
+            method = holder.module.function(holder.methods[function.name][-1])
+            refuses = method.decorated_with("abstractmethod") or any(of_kind(method.body(), "raise"))
+            if not refuses and program.effects.of(method) != "coroutine":
+                return True
+    return False
 
 
 def _is_made(program: Inference, cls: Class | LibraryClass) -> bool:

@@ -111,10 +111,21 @@ def _in_function(program: Program, function: Function, hows: tuple[str, ...]) ->
     if any(callee.rpartition(".")[2] in _ASKING for callee in function.facts.calls):
         return  # it looks at what it has got before it waits
     for operand in program.summary(function).operands:
-        if operand.how in hows:
+        if operand.how in hows and not _may_be_unawaited_fixture(program, function, operand):
             refusal = _judged(program, function, operand)
             if refusal is not None and not _is_known_to_author(program, refusal):
                 yield refusal
+
+
+def _may_be_unawaited_fixture(program: Program, function: Function, operand: Operand) -> bool:
+    """Whether it is an async fixture that pytest hands over as it is, because no plugin has taken it on."""
+    path = function.module.path
+    return (
+        operand.node[KIND] == "name"
+        and operand.node[NAME_ID] in function.params
+        and not any(not folder or path.startswith(f"{folder}/") for folder in program.self_running)
+        and program.fixtures.may_be_coroutine(function, operand.node[NAME_ID])
+    )
 
 
 def _is_known_to_author(program: Program, refusal: Refusal) -> bool:

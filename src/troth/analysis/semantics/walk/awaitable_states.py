@@ -469,7 +469,7 @@ class Ledger(Evaluator):
         value = self.value(awaited)
         self.settle(value, node[2])
         self.note_operand("await", awaited, value, node[2])
-        return self.awaited(value)
+        return self.outcome(awaited, value)
 
     def note_operand(self, how: str, node: Node, value: Value | None, at: At, place: int = 0) -> None:
         """Note what an async operation is given, where all that it may be is known; the last walk over it counts."""

@@ -101,7 +101,7 @@ from troth.analysis.semantics.walk.attribute_uses import uses_contents
 from troth.analysis.semantics.walk.awaitable_states import State, last_part
 from troth.analysis.semantics.walk.awaited_storage import is_awaited_from
 from troth.analysis.semantics.walk.coroutine_sinks import looks_like_keeper
-from troth.analysis.semantics.walk.narrowing import asks_for_method, asks_for_mode
+from troth.analysis.semantics.walk.narrowing import arms_by_color, asks_for_method, asks_for_mode
 from troth.analysis.semantics.walk.returned_awaitables import Returning
 
 if TYPE_CHECKING:
@@ -261,6 +261,9 @@ class Flow(Returning):
         """The value of `node` is not used; each arm of a conditional is thrown away by itself."""
         kind = node[0]
         if kind == "ifexp":
+            if arms_by_color(node) is not None:
+                self.value(node)
+                return
             self.test(node[TEST])
             self._throw_away(node[BODY])
             self._throw_away(node[ORELSE])

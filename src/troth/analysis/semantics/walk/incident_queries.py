@@ -5,18 +5,21 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.fields import ATTR_BASE, ATTR_NAME, CALL_ARGS, CALL_FUNC, KIND, WITH_ITEMS
 from troth.analysis.facts.model import body_of, speaks_of
-from troth.analysis.facts.names import callee_text
+from troth.analysis.facts.names import callee_text, last_name
+from troth.analysis.facts.nodes import walk
 from troth.analysis.semantics.incident import LossIncident, Site
 from troth.analysis.semantics.infer.never_awaitable import mentions_awaitable, never_awaitable
 from troth.analysis.semantics.symbols import Class, Function
-from troth.analysis.semantics.values import Awaitable, Coroutine, Instance, Value
+from troth.analysis.semantics.values import Awaitable, AwaitableContext, AwaitableObject, Coroutine, Instance, Value
 from troth.analysis.semantics.walk.attribute_uses import collect_uses
 from troth.analysis.semantics.walk.coroutine_sinks import looks_like_keeper
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from troth.analysis.facts.model import Node
     from troth.analysis.semantics.incident import IncidentKind
     from troth.analysis.semantics.walk.walking import Walking
 
@@ -116,9 +119,9 @@ def stored_incidents(program: Walking) -> Iterator[LossIncident]:
     """Coroutines set as attributes that the class never awaits nor gives away."""
     for function in sorted(program.walked, key=lambda f: (f.module.path, f.index)):
         for target, value in program.summary(function).stored:
-            if isinstance(value, Coroutine) and value.site is not None and not value.site.is_quiet:
+            if isinstance(value, Coroutine | AwaitableContext) and value.site is not None and not value.site.is_quiet:
                 owner = function.class_around
-                if owner is None:
+                if owner is None or not _is_meant_as_result(program, owner, target[2], value):
                     continue
                 proven = never_awaitable(program.classes.declared(owner, target[2]), program)
                 if (
@@ -127,6 +130,38 @@ def stored_incidents(program: Walking) -> Iterator[LossIncident]:
                     or _is_result_elsewhere(owner, target[2], value.site.callee)
                 ):
                     yield LossIncident("stored", value.site, value.site.at, "", f"self.{target[2]}", sure=proven)
+
+
+def _is_meant_as_result(program: Walking, cls: Class, name: str, value: Value) -> bool:
+    """Whether nobody enters what could be entered as well as awaited; a context has to be used as what it gives."""
+    if not isinstance(value, AwaitableContext | AwaitableObject):
+        return True
+    uses: set[str] = set()
+    for module in {c.module for c in (cls, *program.classes.children(cls))}:
+        for f in module.facts.functions:
+            if speaks_of(f, (name,)):
+                body = body_of(f)
+                collect_uses(body, name, uses)
+                if any(_enters(node, name) for node in walk(body)):
+                    return False
+    return "misused" in uses or isinstance(value, AwaitableObject)
+
+
+def _enters(node: Node, name: str) -> bool:
+    """`async with self.x`, `self.x.__aenter__()`, `stack.enter_async_context(self.x)`."""
+    if node[KIND] == "with":
+        return any(_is_attribute(item[0], name) for item in node[WITH_ITEMS])
+    if node[KIND] == "attr":
+        return bool(node[ATTR_NAME] in {"__aenter__", "__aexit__"} and _is_attribute(node[ATTR_BASE], name))
+    return (
+        node[KIND] == "call"
+        and last_name(node[CALL_FUNC]).startswith("enter")
+        and any(_is_attribute(argument, name) for argument in node[CALL_ARGS])
+    )
+
+
+def _is_attribute(node: Node, name: str) -> bool:
+    return bool(node[KIND] == "attr" and node[ATTR_NAME] == name)
 
 
 def _is_result_elsewhere(cls: Class, name: str, callee: str) -> bool:

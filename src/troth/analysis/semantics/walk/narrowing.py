@@ -50,7 +50,7 @@ from troth.analysis.semantics.walk.awaitable_states import Ledger
 if TYPE_CHECKING:
     from troth.analysis.facts.model import Node
 
-__all__ = ["Narrowing", "asks_for_method", "asks_for_mode"]
+__all__ = ["Narrowing", "arms_by_color", "asks_for_method", "asks_for_mode"]
 
 _MODE = re.compile(
     r"(?i)^_*(?:(?:is|use|uses|run|in|as|has|want|wants|supports?)_?)?a?sync(?:hronous)?"
@@ -105,6 +105,10 @@ class Narrowing(Ledger):
 
     def on_ifexp(self, node: Node) -> Value | None:
         self.test(node[TEST])
+        if (arms := arms_by_color(node)) is not None:
+            awaited, plain = arms
+            self.keep(self.value(plain))
+            return self.value(awaited)
         if _asks_for_color(node[TEST]):
             return union(
                 [self._arm(node[TEST], node[BODY], truth=True), self._arm(node[TEST], node[ORELSE], truth=False)]
@@ -307,6 +311,16 @@ def asks_for_mode(test: Node) -> bool:
         compared = test[COMPARE_OTHERS][0]
         return compared[:2] == ("const", "str") and len(compared) == 3 and compared[CONST_VALUE] in {"sync", "async"}
     return _MODE.search(last_name(test[CALL_FUNC] if test[KIND] == "call" else test)) is not None
+
+
+def arms_by_color(node: Node) -> tuple[Node, Node] | None:
+    """`await f(x) if waits(f) else f(x)`: the arm that awaits and the other, chosen by a question of its own."""
+    for awaited, plain in ((node[BODY], node[ORELSE]), (node[ORELSE], node[BODY])):
+        if awaited[KIND] == "await" and awaited[VALUE][KIND] == plain[KIND] == "call":
+            callees = [callee_text(call[CALL_FUNC]) for call in (awaited[VALUE], plain)]
+            if callees[0] == callees[1]:
+                return awaited, plain
+    return None
 
 
 def asks_for_method(test: Node) -> bool:

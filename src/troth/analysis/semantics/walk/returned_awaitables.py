@@ -142,11 +142,18 @@ class Returning(PlainUse):
                     facts.returns is not None
                     and (not facts.decorators or self.inside.decorated_with("staticmethod", "classmethod"))
                     and not self.inside.is_abstract
-                    and not self.program.counts.is_awaited(self.inside.name)
+                    and not self._may_be_awaited()
                     and self._is_declared_result()
                 )
             )
         )
+
+    def _may_be_awaited(self) -> bool:
+        """Whether somebody awaits something of that name; a variable of a function that has no such name is another."""
+        name = self.inside.name
+        if not self.program.counts.is_awaited(name) or self.inside.parent is not None:
+            return self.program.counts.is_awaited(name)
+        return any(_awaits(caller, name) for caller in self.program.index.functions_naming({name}))
 
     def _is_route(self) -> bool:
         """Whether FastAPI calls the function in a thread, and answers with what it returns."""
@@ -209,6 +216,13 @@ class Returning(PlainUse):
             )
             for m in members
         )
+
+
+def _awaits(caller: Function, name: str) -> bool:
+    """Whether a function awaits an attribute of that name, or what its file means by the name."""
+    callees = (callee.rpartition(" ")[2] for callee in caller.facts.awaited)
+    tails = (callee.rpartition(".")[::2] for callee in callees)
+    return any(last == name and (base or name in caller.module.bindings) for base, last in tails)
 
 
 def _is_result_on_another_path(value: Value | None) -> bool:

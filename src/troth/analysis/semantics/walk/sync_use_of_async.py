@@ -34,6 +34,7 @@ class PlainUse(Narrowing):
 
     def entered_by(self, value: Value | None, node: Node, at: At, *, is_async: bool) -> None:
         """A `with` or an `async with` enters that."""
+        expected = self._expects_error or self.expects_misuse()  # a test that the plain one is refused
         for member in members_of(value):
             if isinstance(value, Union):
                 self.keep(member)
@@ -44,14 +45,14 @@ class PlainUse(Narrowing):
                 else:
                     self.misuse(member, "with", _at_of(node))
             elif isinstance(member, AsyncContext) and member.site is not None:
-                if not is_async and not self.expects_misuse():
+                if not is_async and not expected:
                     self.incidents[at, "plain with"] = LossIncident(
                         "plain with", member.site, at, sure=member.site.sure
                     )
                 self.keep(member)
-            elif isinstance(member, Instance) and not is_async and not self.expects_misuse():
+            elif isinstance(member, Instance) and not is_async and not expected:
                 self._check_plain_with(member, node, at)
-            elif isinstance(member, Builtin) and not is_async and not self.expects_misuse():
+            elif isinstance(member, Builtin) and not is_async and not expected:
                 self._check_given_context(member, node, at)
             else:
                 self.keep(member)

@@ -9,6 +9,7 @@ moment, is blamed on nobody.
 """
 
 import asyncio
+import contextvars
 import gc
 import inspect
 import os
@@ -16,7 +17,17 @@ import threading
 import time
 import weakref
 from collections.abc import Collection
-from types import CoroutineType
+from functools import partial
+from types import (
+    BuiltinFunctionType,
+    CellType,
+    CoroutineType,
+    FrameType,
+    FunctionType,
+    GeneratorType,
+    MethodType,
+    TracebackType,
+)
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from troth.guard import watchers
@@ -208,6 +219,13 @@ def _collector_works(phase: str, info: dict[str, int]) -> None:
             _collection = _Collection(threading.get_ident(), step, survivors.by_mark)
 
 
+_NEITHER = frozenset(
+    {tuple, list, dict, set, type, FrameType, FunctionType, MethodType, BuiltinFunctionType, CellType, GeneratorType}
+    | {TracebackType, partial, weakref.ref, contextvars.Context, contextvars.Token}
+)
+"""What most objects are, and no coroutine and no task is."""
+
+
 def _younger(step: CurrentStep) -> _Made:
     """The unawaited coroutines and pending tasks of the youngest generation that are younger than `step`.
 
@@ -222,7 +240,10 @@ def _younger(step: CurrentStep) -> _Made:
         candidate = objects[index]
         if candidate is step:
             break
-        if (type(candidate) is CoroutineType or isinstance(candidate, asyncio.Task)) and _is_unawaited(candidate):
+        kind = type(candidate)
+        if kind in _NEITHER:
+            continue
+        if (kind is CoroutineType or isinstance(candidate, asyncio.Task)) and _is_unawaited(candidate):
             young[_mark_of(candidate)] = weakref.ref(candidate)
     return young
 

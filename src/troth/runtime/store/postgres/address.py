@@ -55,7 +55,7 @@ class Address:
 
 
 def parse(url: str) -> Address:
-    """Read `url`; what is wrong with it is said without repeating it, because it may hold a password."""
+    """Read `url`; what is wrong with it is said without repeating it, because it may contain a password."""
     base, _, query = url.partition("?")
     ours: dict[str, str] = {}
     theirs: list[tuple[str, str]] = []

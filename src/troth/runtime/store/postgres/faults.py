@@ -20,6 +20,7 @@ _AGAIN = (
     errors.DeadlockDetected,
     errors.LockNotAvailable,
     errors.UniqueViolation,  # two have counted on at the same time: whoever comes second counts anew
+    errors.InvalidSqlStatementName,  # what was prepared is gone, and is prepared again
 )
 _SERVER_GOES = (
     errors.AdminShutdown,

@@ -17,7 +17,14 @@ from troth.runtime.store.postgres import statements
 from troth.runtime.store.postgres.address import Address
 from troth.runtime.store.postgres.commits.ordinary_appends import OrdinaryAppend
 from troth.runtime.store.postgres.commits.ordinary_steps import OrdinaryStep, encode, in_order
-from troth.runtime.store.postgres.commits.prepared import PreparedStatements, Texts, can_be_prepared, text_array
+from troth.runtime.store.postgres.commits.prepared import (
+    Answer,
+    PreparedStatements,
+    Texts,
+    can_be_prepared,
+    text_array,
+    texts_of,
+)
 from troth.runtime.store.postgres.pooler import cursor_of, qualified
 
 __all__ = ["CommitConnection", "connect", "connect_plain", "parameters"]
@@ -85,21 +92,40 @@ class CommitConnection:
         # What is the same in every step of this connection stands in the statement itself, which is prepared once.
         limit = statements.LIMIT_LOCKS.format(patience=self._usual_patience) if self._usual_patience else "1"
         self._ordinary_step = statements.ORDINARY_STEP.format(writer=self.id, limit=limit)
+        self._append_one = statements.APPEND_ONE_HELD.format(writer=self.id, limit=limit)
         # One cursor for all: each answer is read before the next question, and a new one costs as much as a short one.
         self._cursor = self.connection.cursor()
         is_quick = not address.is_pooled and can_be_prepared(self.connection)
         self._prepared = PreparedStatements(self.connection) if is_quick else None
 
-    def execute(self, statement: str, values: Values = ()) -> "psycopg.Cursor[Any]":
+    def execute(self, statement: str, values: Values = ()) -> "psycopg.Cursor[Any] | Answer":
         """Carry out a statement. Its answer is to be read before the next one is asked."""
+        if self._prepared is not None and statement in statements.ORDINARY and not isinstance(values, Mapping):
+            texts = texts_of(values)
+            if texts is not None:
+                return self._prepared.ask(statement, texts)
         return self._cursor.execute(statement, values or None)
+
+    def command(self, statement: str) -> None:
+        """Carry out a statement that has neither values nor an answer."""
+        if self._prepared is None:
+            self.execute(statement)
+        else:
+            self._prepared.execute_plainly(statement.encode())
 
     def begin(self) -> str:
         """Begin a transaction; the answer is its number, by which the database can be asked what became of it."""
-        answer = self._cursor.execute(self._begin)
-        while answer.nextset():
-            pass
-        row = answer.fetchone() or self.execute(statements.ADD_WRITER, (self.id,)).fetchone()
+        if self._prepared is not None:
+            rows = self._prepared.execute_plainly(self._begin)
+            if rows:
+                return str(rows[0][0])
+        else:
+            answer = self._cursor.execute(self._begin)
+            while answer.nextset():
+                pass
+            if (known := answer.fetchone()) is not None:
+                return str(known[0])
+        row = self.execute(statements.ADD_WRITER, (self.id,)).fetchone()
         assert row is not None
         return str(row[0])
 
@@ -135,21 +161,18 @@ class CommitConnection:
 
     def commit_append(self, number: str, append: OrdinaryAppend) -> bool:
         """Carry out and commit an ordinary append; answers whether it was written. For `number`, see `commit_steps`."""
-        last = str(append.last)
-        values = (
-            *(
-                self._usual_patience,
-                self.id,
-                append.resource,
-                append.token,
-                str(len(append.kinds)),
-                append.stream,
-                last,
-            ),
-            *(number, self.id, last, text_array(append.kinds), text_array(append.payloads)),
-            text_array([repr(at) for at in append.times]),
-        )
-        return any(was_written == "true" for (was_written,) in self._commit_at_once(statements.APPEND_HELD, values))
+        resource, token, stream, length, entries, _ = append
+        last = str(length)
+        if len(entries) == 1:
+            kind, payload, at = entries[0]
+            one = (resource, token, stream, last, number, kind, payload, repr(at))
+            answer = self._commit_at_once(self._append_one, one)
+        else:
+            kinds, payloads, moments = ([str(value) for value in column] for column in zip(*entries, strict=True))
+            columns = (text_array(kinds), text_array(payloads), text_array(moments))
+            many = (resource, token, str(len(entries)), stream, last, number, self.id, last, *columns)
+            answer = self._commit_at_once(statements.APPEND_HELD, (self._usual_patience, self.id, *many))
+        return any(was_written == "true" for (was_written,) in answer)
 
     def call_off(self, writer: str, number: str) -> bool:
         """Whether the statement `number` of another link was kept. If not, it never will be."""

@@ -232,6 +232,18 @@ APPEND_HELD = (
 """Entries of one stream, if the lease is still ours and the stream is as long as it is thought to be; answers whether
 it was. No row is answered where the row of this connection is gone, as with `ORDINARY_STEPS`; only what was written is
 noted there. That row is locked first, so the transaction has its number before an entry has one."""
+APPEND_ONE_HELD = (
+    "WITH mine AS MATERIALIZED (SELECT {limit} FROM writers WHERE id = '{writer}' FOR NO KEY UPDATE), "
+    "held AS MATERIALIZED (SELECT 1 FROM mine CROSS JOIN LATERAL (SELECT l.resource FROM leases l "
+    "WHERE l.resource = %s AND l.token = %s FOR NO KEY UPDATE) lease), "
+    "counted AS (UPDATE streams SET last = last + 1 FROM held WHERE stream = %s AND last = %s RETURNING stream, last), "
+    "noted AS (UPDATE writers SET transaction = %s, at = extract(epoch FROM clock_timestamp()) FROM counted "
+    "WHERE id = '{writer}' RETURNING counted.stream, counted.last), "
+    "written AS (INSERT INTO events (stream, seq, kind, payload, at) "
+    "SELECT noted.stream, noted.last, %s, %s, %s FROM noted RETURNING 1) "
+    "SELECT (EXISTS (SELECT 1 FROM noted))::text FROM mine"
+)
+"""`APPEND_HELD` for one entry, over the connection `writer`: nearly every one."""
 CALL_OFF = "DELETE FROM writers WHERE id = %s RETURNING transaction"
 """Waits for a statement that is under way over that connection; one that comes later writes nothing."""
 
@@ -449,6 +461,15 @@ USE_TOKEN = (
     "AND EXISTS (SELECT 1 FROM sessions WHERE id = %(session)s AND state = 'active' AND ends_at > %(now)s)"
 )
 SESSIONS = "SELECT {columns} FROM sessions WHERE {where} ORDER BY created_at DESC, id DESC LIMIT %s"
+
+
+ORDINARY = frozenset(
+    {ADD_RUN, RUN_BEGUN, SET_RUN_STATE, FINISH_RUN, LOCK_RUN, APPEND_SHOWN, APPEND_HIDDEN, SETTLE_STEP}
+    | {BEGIN_HELD_STEP, SETTLE_AND_BEGIN, SEND_SIGNAL, TAKE_SIGNAL, APPEND_EVENT, LOCK_STREAM}
+    | {ENROLL, BEAT, CLAIM, RENEW, HOLDER_OF, HOLD, HOLD_RUN, RELEASE_LEASE, NOTIFY, ADD_WRITER}
+)
+"""What nearly all transactions consist of. Each is prepared once per connection and sent without a cursor: the type of
+each value can be told by its place, and what they answer is texts and numbers."""
 
 
 def upsert(statement: str, columns: tuple[str, ...]) -> str:

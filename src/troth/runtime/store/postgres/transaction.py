@@ -69,7 +69,7 @@ class PostgresTransaction:
         self._appended = appended
         self.number = link.begin()
         if is_shared:
-            link.execute(statements.SHORT_PATIENCE)
+            link.command(statements.SHORT_PATIENCE)
         self._carry_out: Execute = link.execute
         self._settled: tuple[Any, ...] | None = None  # an answer that is written with what comes next
         self._channel = channel

@@ -30,7 +30,7 @@ class WorkerNews:
     """What became of a run that a worker looked at. `why` says why it cannot continue here."""
 
     run_id: str
-    what: Literal["taken up", "over", "cannot go on"]
+    what: Literal["resumed", "over", "cannot continue"]
     why: str = ""
 
 
@@ -104,7 +104,7 @@ class Worker:
                 yield self._refuse(run_id, refused)
             else:
                 self._taken_up.add(run_id)
-                yield WorkerNews(run_id, "taken up")
+                yield WorkerNews(run_id, "resumed")
 
     def _get_to_know(self) -> Iterator[WorkerNews]:
         """Serve workflows that were begun elsewhere, too, on an engine whose workers share their runs.
@@ -133,7 +133,7 @@ class Worker:
                     yield self._refuse(run.id, refused)
                 else:
                     self._taken_up.add(run.id)
-                    yield WorkerNews(run.id, "taken up")
+                    yield WorkerNews(run.id, "resumed")
 
     def _ended(self) -> Iterator[WorkerNews]:
         for run_id in [taken_id for taken_id in self._taken_up if not self._engine.is_driving(taken_id)]:
@@ -156,7 +156,7 @@ class Worker:
     def _refuse(self, run_id: str, why: BaseException) -> WorkerNews:
         wait = self._refused.get(run_id, (0.0, _TRY_AGAIN))[1]
         self._refused[run_id] = time.monotonic() + wait, min(2 * wait, _AT_LAST)
-        return WorkerNews(run_id, "cannot go on", str(why))
+        return WorkerNews(run_id, "cannot continue", str(why))
 
     def _is_at_rest(self, run_id: str) -> bool:
         run = self._engine.find(run_id)

@@ -209,6 +209,8 @@ class RunReport:
     """Whether it waits and no process carries it out, so that somebody has to go on with it when it is due."""
     over_budget: str | None = None
     """The limit of its budget at which it stopped, as in `tokens`."""
+    last_seen: float | None = None
+    """Of an interrupted run: the last sign of life of the process that ran it, where that is known."""
     session: str | None = None
     """The governed session that it is run in, which alone goes on with it; None where it is in none."""
     agent: str | None = None

@@ -31,19 +31,26 @@ _HATCH = raw(
 )
 
 
-def bars(steps: Sequence[StepReport], now: float | None = None) -> Html:
+def bars(steps: Sequence[StepReport], now: float | None = None, last_seen: float | None = None) -> Html:
     """The timeline; empty where nothing took any time. Work is solid, waiting hatched, time without a process a gap.
 
-    What is under way is drawn up to `now`.
+    What is under way is drawn up to `now`, what was interrupted up to when its process was `last_seen`.
     """
     at = time.time() if now is None else now
-    drawn = [replace(step, ended_at=at) if _is_under_way(step) else step for step in steps]
+    drawn = [replace(step, ended_at=at) if _is_under_way(step) else _cut_off(step, last_seen) for step in steps]
     timed = [step for step in drawn if step.spans() and not step.is_block]
     return join(_bars(timed)) if timed else Html("")
 
 
 def _is_under_way(step: StepReport) -> bool:
     return step.ended_at is None and step.started_at is not None and step.state in _UNDER_WAY
+
+
+def _cut_off(step: StepReport, last_seen: float | None) -> StepReport:
+    """A step as it stood when its process was last seen, where it was interrupted."""
+    if step.state is not StepWord.INTERRUPTED or step.started_at is None or last_seen is None:
+        return step
+    return replace(step, ended_at=max(last_seen, step.started_at))
 
 
 def _bars(steps: Sequence[StepReport]) -> Iterator[Html]:

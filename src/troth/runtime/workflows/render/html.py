@@ -117,7 +117,7 @@ def _body(run: RunReport, options: str) -> Iterator[Html]:
     if run.commands(options):
         yield tag("div", commands(run.commands(options)), class_="panel next")
     yield join(tag("h2", "Graph"), tag("div", graph_svg(run), class_="scroll"))
-    timeline = bars(run.steps)
+    timeline = bars(run.steps, last_seen=run.last_seen)
     if timeline:
         yield join(
             tag("h2", "Timeline"), tag("p", "solid: running, hatched: waiting, dotted: no process", class_="soft")

@@ -10,7 +10,7 @@ from troth.runtime.workflows.record.report import ErrorReport, RunReport, RunWor
 from troth.runtime.workflows.render.markup import Html, cut, join, raw, shown_json, tag, text_box
 from troth.runtime.workflows.render.summary import attempts_of, code_changes, until
 from troth.runtime.workflows.render.talk import talk_table
-from troth.runtime.workflows.render.words import MARKS, RUN_MARKS, short_place, span, used, value
+from troth.runtime.workflows.render.words import MARKS, RUN_MARKS, at, short_place, span, used, value
 
 __all__ = ["cause", "commands", "css", "question", "row", "state_word", "undone"]
 
@@ -29,11 +29,14 @@ def state_word(run: RunReport) -> Html:
     return tag("span", f"{RUN_MARKS[run.state]} {run.state}", class_=f"state {css(run.state)}")
 
 
-def cause(run: RunReport) -> Html:
-    """Why the run stopped: each failed step, and each undo that failed; empty where nothing went wrong."""
+def cause(run: RunReport, seen: Html | None = None) -> Html:
+    """Why the run stopped: each failed step, and each undo that failed; empty where nothing went wrong.
+
+    `seen` tells in another way when the process of an interrupted run was last seen.
+    """
     panels = [_failure(step) for step in (*run.failures, *run.not_undone)]
     if run.state is RunWord.INTERRUPTED:
-        panels.append(_interruption(run))
+        panels.append(_interruption(run, seen))
     if not panels and run.state is RunWord.CANCELLED:
         panels.append(_cancellation(run))
     if not panels and run.error is not None and run.state is not RunWord.COMPLETED:
@@ -42,13 +45,16 @@ def cause(run: RunReport) -> Html:
     return join(panels)
 
 
-def _interruption(run: RunReport) -> Html:
+def _interruption(run: RunReport, seen: Html | None) -> Html:
     """What happened to a run whose process died: nobody could write that down."""
     where = _where(run, StepWord.INTERRUPTED)
     words = "The process that ran it has ended, and no other process has taken over. Completed steps are not repeated."
     again = "It is unknown whether the step was partly done: it is started again." if where else None
     heading = tag("b", f"{RUN_MARKS[RunWord.INTERRUPTED]} interrupted{where}")
-    return tag("div", heading, tag("p", " ".join(filter(None, (words, again)))), class_="panel interrupted")
+    told = tag("p", " ".join(filter(None, (words, again))))
+    moment = at(run.last_seen) if seen is None and run.last_seen is not None else seen
+    when = tag("p", "Its process was last seen ", moment, ".") if run.last_seen is not None else None
+    return tag("div", heading, told, when, class_="panel interrupted")
 
 
 def _where(run: RunReport, state: StepWord) -> str:
@@ -128,7 +134,7 @@ def question(step: StepReport, when: Html | None = None) -> Html:
         " ",
         cut(step.question, _LONG),
         tag("div", deadline, class_="soft") if deadline else None,
-        tag("pre", shown_json(dict(step.shown))) if step.shown else None,
+        text_box(shown_json(dict(step.shown)), 4000, "value") if step.shown else None,
     )
 
 

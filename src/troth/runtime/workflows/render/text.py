@@ -86,6 +86,9 @@ def _news(run: RunReport, width: int, paint: Paint) -> Iterator[str]:
             yield from (f"  {line}" for line in _folded(str(step.error), width - 2))
         if len(step.attempts) > 1:
             yield from (f"  {line}" for attempt in attempts_of(step) for line in _folded(attempt, width - 2, "    "))
+    if run.last_seen is not None:
+        yield ""
+        yield f"{RUN_MARKS[RunWord.INTERRUPTED]} interrupted: its process was last seen at {at(run.last_seen)}"
     if due(run):
         yield ""
         yield from _folded(due(run), width)

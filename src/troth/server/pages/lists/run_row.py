@@ -34,10 +34,8 @@ def _note(run: RunReport) -> object:
     steps = run.failures or run.not_undone
     if steps and steps[0].error is not None:
         error = steps[0].error
-        place = f" at {short_place(error.place)}" if error.place else ""
-        return join(
-            tag("b", steps[0].place), f" {cut(str(error).splitlines()[0], 200)}", tag("span", place, class_="soft")
-        )
+        place = tag("span", f"at {short_place(error.place)}", class_="soft place") if error.place else None
+        return join(tag("b", steps[0].place), f" {cut(str(error).splitlines()[0], 200)} ", place)
     if run.state is RunWord.CANCELLED:
         return "cancelled" if run.error is None else cut(str(run.error).splitlines()[0], 200)
     if run.error is not None and not run.succeeded:

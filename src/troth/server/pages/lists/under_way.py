@@ -10,7 +10,8 @@ from troth.runtime.store import StoreError
 from troth.runtime.store.list_records import OpenWaitItem, RunItem
 from troth.runtime.workflows.execute.waits import approval_signal
 from troth.runtime.workflows.record.report import RunReport, RunWord
-from troth.server.pages.lists.queries import ListFilter, find_runs, report_of
+from troth.runtime.workflows.registry import GOVERNED
+from troth.server.pages.lists.queries import ListFilter, find_runs, is_mine, report_of
 
 __all__ = ["AskingRun", "LongRun", "asking_runs", "brief_reports", "runs_that_ask", "unfinished_runs"]
 
@@ -54,10 +55,27 @@ def asking_runs(runtime: Runtime, runs: Iterable[RunItem]) -> list[AskingRun]:
     return [AskingRun(run, [_question(wait) for wait in waits[run.id]]) for run in items if run.id in waits]
 
 
-def runs_that_ask(runtime: Runtime, owner: str | None) -> list[AskingRun]:
-    """The newest runs that wait for the answer of a person: those that wait come first."""
-    waiting = unfinished_runs(runtime, owner, RunWord.WAITING)
-    return asking_runs(runtime, [*waiting, *unfinished_runs(runtime, owner, RunWord.RUNNING, RunWord.INTERRUPTED)])
+def runs_that_ask(runtime: Runtime, owner: str | None, waiting: Sequence[RunItem] | None = None) -> list[AskingRun]:
+    """The newest runs that wait for the answer of a person: those that wait come first, then those of sessions.
+
+    `waiting` are those that wait for anything, where they are known already.
+    """
+    first = unfinished_runs(runtime, owner, RunWord.WAITING) if waiting is None else waiting
+    at_work = unfinished_runs(runtime, owner, RunWord.RUNNING, RunWord.INTERRUPTED)
+    return [*asking_runs(runtime, [*first, *at_work]), *_governed_that_ask(runtime, owner)]
+
+
+def _governed_that_ask(runtime: Runtime, owner: str | None) -> list[AskingRun]:
+    """Runs of members of governed sessions that ask: no list has them, and they wait all the same."""
+    states = [RunWord.WAITING, RunWord.RUNNING, RunWord.INTERRUPTED]
+    runs = runtime.store.lists.runs(family=GOVERNED, states=states, limit=_EXAMINED).items
+    asking = asking_runs(runtime, runs) if runs else []
+    return [run for run in asking if owner is None or _is_of_own_session(runtime, owner, run.run.id)]
+
+
+def _is_of_own_session(runtime: Runtime, owner: str, run_id: str) -> bool:
+    report = report_of(runtime, run_id)
+    return report is not None and report.session is not None and is_mine(runtime, owner, report.session)
 
 
 def _question(wait: OpenWaitItem) -> OpenQuestion:

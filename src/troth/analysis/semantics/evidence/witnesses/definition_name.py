@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from troth.analysis.facts.fields import ATTR_BASE, ATTR_NAME, FOR_TARGET, KIND, NAME_ID
+from troth.analysis.facts.fields import ATTR_BASE, ATTR_NAME, CALL_ARGS, CALL_FUNC, FOR_TARGET, KIND, NAME_ID
+from troth.analysis.facts.model import PARAM_DEFAULT
 from troth.analysis.facts.names import callee_text, last_name
 from troth.analysis.facts.nodes import walk
 from troth.analysis.findings import Reason
@@ -18,6 +19,7 @@ from troth.analysis.semantics.evidence.common_method_names import GENERIC
 from troth.analysis.semantics.evidence.question import EvidenceCase, Testimony
 from troth.analysis.semantics.evidence.receiver_names import MANY_DEFINITIONS, is_called_like_owner
 from troth.analysis.semantics.evidence.words import threshold
+from troth.analysis.semantics.infer.identity_functions import returned
 from troth.analysis.semantics.resolve import library
 from troth.analysis.semantics.resolve.library import LibraryClass
 from troth.analysis.semantics.symbols import Class
@@ -173,6 +175,8 @@ def _may_be_meant(program: Inference, callee: Node, function: Function) -> bool:
         is_meant = owner is None and is_called_like_owner(program, last_name(base), name, around)
         return function.is_async and (is_meant or _is_one_of_several(base, function))
     around = "" if owner is None else owner.name.lower()
+    if base[KIND] == "name" and _is_injected_from_elsewhere(program, function, base[NAME_ID]):
+        return False
     if counts.owners.get(name, set()) == {around} and (
         base[KIND] == "attr"
         or (base[KIND] == "name" and _is_made_elsewhere(program, function.origins.get(base[NAME_ID], "")))
@@ -192,6 +196,24 @@ def _may_be_meant(program: Inference, callee: Node, function: Function) -> bool:
 def _is_made_elsewhere(program: Inference, origin: str) -> bool:
     """Whether a variable holds what a method gives that nobody in the project defines: `wire.get_proxy()`."""
     return origin.endswith("()") and "." in origin and not any(program.counts.colors(origin[:-2].rpartition(".")[2]))
+
+
+def _is_injected_from_elsewhere(program: Inference, function: Function, name: str) -> bool:
+    """Whether a parameter is `Depends(get_profiler)`, which gives what a function makes that the project lacks."""
+    param = function.params.get(name)
+    default = None if param is None else param[PARAM_DEFAULT]
+    if (
+        default is None
+        or default[KIND] != "call"
+        or last_name(default[CALL_FUNC]) != "Depends"
+        or not default[CALL_ARGS]
+    ):
+        return False
+    providers = program.index.functions_named(last_name(default[CALL_ARGS][0]))
+    given = [node for provider in providers for node in returned(provider.body())]
+    return bool(given) and all(
+        node[KIND] == "call" and not any(program.counts.colors(last_name(node[CALL_FUNC]))) for node in given
+    )
 
 
 def _is_mixed_in(program: Inference, owner: Class, function: Function) -> bool:

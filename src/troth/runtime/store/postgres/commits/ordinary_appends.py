@@ -50,9 +50,8 @@ class OrdinaryAppend(NamedTuple):
     token: str
     stream: str
     last: int
-    kinds: list[str]
-    payloads: list[str]
-    times: list[float]
+    entries: list[tuple[str, str, float]]
+    """Kind, payload and moment of each."""
     answer: object
     """What the work answers if it is kept."""
 
@@ -65,14 +64,16 @@ def _refuse(*_: object) -> object:
     raise _NotOrdinaryError
 
 
+_talks = ConversationRows(_refuse)
+
+
 class _Recorder:
     """Takes the calls of an ordinary commit, and answers with the numbers that the entries will probably have."""
 
-    __slots__ = ("_last_entries", "_talks", "entries", "last", "lease", "stream")
+    __slots__ = ("_last_entries", "entries", "last", "lease", "stream")
 
     def __init__(self, last_entries: LastEntries) -> None:
         self._last_entries = last_entries
-        self._talks = ConversationRows(_refuse)
         self.lease: tuple[str, str] | None = None
         self.stream = ""
         self.last = 0
@@ -95,7 +96,7 @@ class _Recorder:
         if stream != self.stream or len(text) > LARGE:
             raise _NotOrdinaryError
         if stream.startswith(CONVERSATIONS) and isinstance(payload, Mapping):
-            self._talks.note(stream.removeprefix(CONVERSATIONS), kind, payload, now)
+            _talks.note(stream.removeprefix(CONVERSATIONS), kind, payload, now)
         self.entries.append((kind, text, now))
         return self.last + len(self.entries)
 
@@ -112,7 +113,4 @@ def ordinary_append(work: Callable[[Any], object], last_entries: LastEntries) ->
         return None
     if recorder.lease is None or not recorder.entries:
         return None
-    kinds, payloads, times = zip(*recorder.entries, strict=True)
-    return OrdinaryAppend(
-        *recorder.lease, recorder.stream, recorder.last, list(kinds), list(payloads), list(times), answer
-    )
+    return OrdinaryAppend(*recorder.lease, recorder.stream, recorder.last, recorder.entries, answer)

@@ -9,7 +9,7 @@ import contextlib
 import itertools
 import select
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -19,7 +19,7 @@ from psycopg.errors import error_from_result
 if TYPE_CHECKING:
     from psycopg.pq.abc import PGresult
 
-__all__ = ["PreparedStatements", "can_be_prepared", "text_array"]
+__all__ = ["Answer", "PreparedStatements", "can_be_prepared", "text_array", "texts_of"]
 
 _PATIENCE = 5.0  # seconds for a cancelled statement to end, as psycopg has it
 _FINE = (int(pq.ExecStatus.TUPLES_OK), int(pq.ExecStatus.COMMAND_OK))
@@ -43,6 +43,13 @@ class PreparedStatements:
 
     def execute(self, statement: str, values: Texts) -> list[list[str | None]]:
         """Carry out a statement whose `%s` are texts; the answer has its rows, each value as text."""
+        return _rows(self._send(statement, values))
+
+    def ask(self, statement: str, values: Texts) -> "Answer":
+        """`execute`, with an answer that is read like that of a cursor, each value by its type."""
+        return Answer(self._send(statement, values))
+
+    def _send(self, statement: str, values: Texts) -> "PGresult":
         pgconn = self._connection.pgconn
         sent = [None if value is None else value.encode() for value in values]
         if b"\0" in b"".join(filter(None, sent)):  # libpq would take the text to end there
@@ -62,15 +69,16 @@ class PreparedStatements:
         except (KeyboardInterrupt, SystemExit):
             self._cancel()
             raise
-        value, count = result.get_value, result.ntuples
-        if count == 1 and result.nfields == 1:  # what an ordinary commit answers
-            field = value(0, 0)
-            return [[None if field is None else field.decode()]]
-        rows, columns = [], range(result.nfields)
-        for row in range(count):
-            fields = [value(row, column) for column in columns]
-            rows.append([None if field is None else field.decode() for field in fields])
-        return rows
+        return result
+
+    def execute_plainly(self, statements: bytes) -> list[list[str | None]]:
+        """Carry out statements without values, one after the other; the answer has the rows of the last."""
+        try:
+            self._connection.pgconn.send_query(statements)
+            return _rows(self._answer())
+        except (KeyboardInterrupt, SystemExit):
+            self._cancel()
+            raise
 
     def _answer(self, until: float | None = None) -> "PGresult":
         """Wait for the answer; raises what the server says of the statement."""
@@ -122,6 +130,75 @@ class PreparedStatements:
             self._connection.close()
 
 
+class Answer:
+    """The rows of an answer, and how many were written."""
+
+    __slots__ = ("_next", "_rows", "rowcount")
+
+    def __init__(self, result: "PGresult") -> None:
+        value, columns = result.get_value, range(result.nfields)
+        read = [_READ.get(result.ftype(column), bytes.decode) for column in columns]
+        self._rows: list[tuple[Any, ...]] = []
+        for row in range(result.ntuples):
+            fields = [value(row, column) for column in columns]
+            pairs = zip(read, fields, strict=True)
+            self._rows.append(tuple([None if field is None else convert(field) for convert, field in pairs]))
+        self._next = 0
+        self.rowcount = result.command_tuples or 0
+
+    def fetchone(self) -> tuple[Any, ...] | None:
+        """The next row, or nothing."""
+        if self._next == len(self._rows):
+            return None
+        self._next += 1
+        return self._rows[self._next - 1]
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        """The rows that are left."""
+        rows, self._next = self._rows[self._next :], len(self._rows)
+        return rows
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        return iter(self.fetchall())
+
+
+_READ: dict[int, Callable[[bytes], Any]] = {
+    16: b"t".__eq__,
+    **dict.fromkeys((20, 21, 23), int),
+    **dict.fromkeys((700, 701), float),
+}
+"""How a value is read, by the number of its type; all others are texts."""
+
+
+def texts_of(values: Sequence[object]) -> list[str | None] | None:
+    """The values as texts, whose type the server knows by their place; nothing if there is one of another kind."""
+    texts: list[str | None] = []
+    for value in values:
+        kind = type(value)
+        if kind is str or value is None:
+            texts.append(value)  # type: ignore[arg-type]
+        elif kind is float or kind is int:
+            texts.append(repr(value))
+        elif isinstance(value, list) and all(type(item) is str for item in value):
+            texts.append(text_array(value))
+        else:
+            return None
+    return texts
+
+
+def _rows(result: "PGresult") -> list[list[str | None]]:
+    """Each value as text."""
+    value, count = result.get_value, result.ntuples
+    if count == 1 and result.nfields == 1:  # what an ordinary commit answers
+        field = value(0, 0)
+        return [[None if field is None else field.decode()]]
+    rows, columns = [], range(result.nfields)
+    for row in range(count):
+        fields = [value(row, column) for column in columns]
+        rows.append([None if field is None else field.decode() for field in fields])
+    return rows
+
+
 def _numbered(statement: str) -> bytes:
     """The statement as libpq takes it: `$1` for the first `%s`, and so on."""
     head, *parts = statement.split("%s")
@@ -130,5 +207,5 @@ def _numbered(statement: str) -> bytes:
 
 def text_array(texts: Sequence[str]) -> str:
     """A list of texts as PostgreSQL reads one."""
-    quoted = ('"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"' for text in texts)
+    quoted = ['"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"' for text in texts]
     return "{" + ",".join(quoted) + "}"

@@ -107,9 +107,11 @@ class PostgresWriter:
                 f"A commit ({point.name!r}) was started inside another one of the same thread.\n"
                 "It was not made: it would wait for itself. Write through the transaction that is already open."
             )
-        if point.is_step and not self._queue and not failpoints.armed and self._lock.acquire(blocking=False):
+        is_short = point.is_step or point.is_append
+        if is_short and not self._queue and not failpoints.armed and self._lock.acquire(blocking=False):
+            self._holder = threading.get_ident()
             try:
-                answer = self._commit_step_alone(point, work)
+                answer = self._commit_step_alone(point, work) if point.is_step else self._append_alone(point, work)
             finally:
                 self._holder = None
                 self._lock.release()
@@ -127,7 +129,6 @@ class PostgresWriter:
 
         Nearly all commits of a program that carries out one run come here, so it does without a queue and a unit.
         """
-        self._holder = threading.get_ident()
         link = self._link
         step = None if link is None else ordinary_step(work)
         if link is None or step is None or step.settled is None:
@@ -144,6 +145,11 @@ class PostgresWriter:
             raise lost(step.resource)
         self._committed({history_topic(step.run_id)})
         return (is_requested,)  # type: ignore[return-value]  # what `begin_held_step` answers, and so the work
+
+    def _append_alone(self, point: CommitPoint, work: Callable[[PostgresTransaction], T]) -> tuple[T] | None:
+        """The same for ordinary entries of a log."""
+        unit: Unit[T] = Unit(point, work)  # type: ignore[arg-type]
+        return (unit.outcome(),) if self._commit_append(unit) else None
 
     def enqueue(self, units: Sequence[Unit[Any]]) -> None:
         """Have `units` committed by whoever commits next, before their own; `commit_queued` makes sure of it."""
@@ -277,7 +283,7 @@ class PostgresWriter:
             _fail([unit], refused)
             return True
         unit.value, unit.is_settled = append.answer, True
-        self._last_entries.note(append.stream, append.last + len(append.kinds))
+        self._last_entries.note(append.stream, append.last + len(append.entries))
         if failpoints.armed:
             failpoints.reach(unit.point.after)
         topics = {stream_topic(append.stream)}
@@ -381,7 +387,7 @@ class PostgresWriter:
         if failpoints.armed:
             failpoints.reach(unit.point.before)
         if not alone:
-            link.execute(statements.SAVEPOINT)
+            link.command(statements.SAVEPOINT)
         topics = set(tx.topics)
         try:
             unit.value = unit.work(tx)  # type: ignore[arg-type]
@@ -391,17 +397,17 @@ class PostgresWriter:
         except Exception as error:  # noqa: BLE001
             tx.forget(topics)
             if not alone:
-                link.execute(statements.ROLLBACK_TO)
+                link.command(statements.ROLLBACK_TO)
             unit.error = error
             unit.is_settled = True
             return False
         if not alone:
-            link.execute(statements.RELEASE)
+            link.command(statements.RELEASE)
         return True
 
     def _end(self, link: CommitConnection, number: str) -> None:
         try:
-            link.execute(statements.COMMIT)
+            link.command(statements.COMMIT)
         except psycopg.Error as error:
             if not faults.is_disconnected(error, link.connection):
                 raise
