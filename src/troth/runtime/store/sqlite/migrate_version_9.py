@@ -41,7 +41,8 @@ def _triggers() -> Iterator[str]:
         )
         yield (
             f"CREATE TRIGGER {table}_recounted AFTER UPDATE OF {columns} ON {table} WHEN {old} != {new} BEGIN "  # noqa: S608
-            f"UPDATE state_counts SET count = count - 1 WHERE kind = {old_kind} AND word = {old}; {one_more} {change} END"
+            f"UPDATE state_counts SET count = count - 1 WHERE kind = {old_kind} AND word = {old}; "
+            f"{one_more} {change} END"
         )
 
 
