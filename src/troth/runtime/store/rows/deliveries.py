@@ -72,11 +72,11 @@ class OpenTransaction(Protocol):
 
 def delivery_of(row: Sequence[Any]) -> DeliveryRecord:
     """A delivery from the columns of `DELIVERY`."""
-    id_, promise, session, kind, seq, text, data, count, state, *others, written = row
+    id_, promise, session, kind, seq, text, data, count, state, *progress, written = row
     past = () if written is None else read(written, f"the attempts of delivery {id_!r}")
     attempts = tuple(DeliveryAttempt(*attempt) for attempt in past)
     data = read(data, f"the data of delivery {id_!r}")
-    values = (id_, promise, session, kind, seq, text, data, count, DeliveryState(state), *others, attempts)
+    values = (id_, promise, session, kind, seq, text, data, count, DeliveryState(state), *progress, attempts)
     return DeliveryRecord(*values)
 
 
@@ -196,9 +196,9 @@ class DeliveryRows:
                 (channel, home, due_before, *besides, limit),
             ).fetchall()
         leased = []
-        found = [(number, delivery_of(row)) for number, *row in rows]
-        found.sort(key=_due_first)
-        for number, record in found[:limit]:
+        due = [(number, delivery_of(row)) for number, *row in rows]
+        due.sort(key=_due_first)
+        for number, record in due[:limit]:
             first = now if record.first_attempt_at is None else record.first_attempt_at
             self._execute(
                 "UPDATE deliveries SET state = 'leased', owner = ?, token = ?, leased_until = ?, updated_at = ?, "

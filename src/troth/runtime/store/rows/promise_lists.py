@@ -111,8 +111,8 @@ def list_deliveries(
 ) -> Page[DeliveryItem]:
     """A page of deliveries, by the promise that they belong to."""
     place = read_number(cursor, more=2)
-    wanted = sorted(states) if states is not None else [state.value for state in DeliveryState]
-    if not wanted:
+    words = sorted(states) if states is not None else [state.value for state in DeliveryState]
+    if not words:
         return Page(())
     where, values = list[str](), list[object]()
     if session is not None:
@@ -131,9 +131,9 @@ def list_deliveries(
         where.append("finished_at IS NOT NULL")
     arm = f"SELECT {_OF_DELIVERY} FROM deliveries{index} WHERE {' AND '.join(['state = ?', *where])}"  # noqa: S608
     if in_pieces:
-        rows = _of_all_sessions(execute, wanted, values, arm, page, place, limit + 1)
+        rows = _of_all_sessions(execute, words, values, arm, page, place, limit + 1)
     else:
-        rows = merge(execute, arm, [(state, *values) for state in wanted], _ORDER, limit + 1, page=page)
+        rows = merge(execute, arm, [(state, *values) for state in words], _ORDER, limit + 1, page=page)
     items = [_delivery(row) for row in rows[:limit]]
     return Page(items, number_cursor(*rows[limit - 1][:3]) if len(rows) > limit else None)
 

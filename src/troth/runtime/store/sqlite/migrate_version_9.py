@@ -30,9 +30,9 @@ def _triggers() -> Iterator[str]:
         )
         tell = "INSERT INTO state_changes (at, kind, thing, word)"
         what_is_new = f"{new_kind}, {name}, {new}"
-        told = f"{tell} VALUES ({moment}, {what_is_new});"
+        change = f"{tell} VALUES ({moment}, {what_is_new});"
         if table == "deliveries":  # one that is leased is not told; it is never new
-            told = f"{tell} SELECT {moment}, {what_is_new} WHERE {new} != 'leased';"
+            change = f"{tell} SELECT {moment}, {what_is_new} WHERE {new} != 'leased';"
         yield f"DROP TRIGGER {table}_counted"
         yield f"DROP TRIGGER {table}_recounted"
         yield (  # names of our own
@@ -41,7 +41,8 @@ def _triggers() -> Iterator[str]:
         )
         yield (
             f"CREATE TRIGGER {table}_recounted AFTER UPDATE OF {columns} ON {table} WHEN {old} != {new} BEGIN "  # noqa: S608
-            f"UPDATE state_counts SET count = count - 1 WHERE kind = {old_kind} AND word = {old}; {one_more} {told} END"
+            f"UPDATE state_counts SET count = count - 1 WHERE kind = {old_kind} AND word = {old}; "
+            f"{one_more} {change} END"
         )
 
 
