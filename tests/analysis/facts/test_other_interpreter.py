@@ -117,7 +117,7 @@ def test_the_definitions_of_an_unread_file_count(tmp_path: Path, monkeypatch: py
     """All that is seen of a name is async, and the plain one stands in a file that nobody here can read."""
     monkeypatch.setattr("troth.analysis.facts.other_interpreter.newest_python", lambda _given: None)
     core = "type Key = str\nclass States:\n    def push_state(self, key: Key): ...\n"
-    other = "class Store:\n    async def push_state(self): ...\n"
+    other = "class Store:\n    async def push_state(self, key): ...\n"
     app = "async def main(hub):\n    hub.states.push_state('a')\n"
     assert [f.code for f in analyse(project(tmp_path, other=other, app=app)).findings] == ["TR101"]
     assert analyse(project(tmp_path, core=core, other=other, app=app)).findings == ()

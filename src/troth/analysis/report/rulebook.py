@@ -125,14 +125,15 @@ def _examples(entry: Entry) -> list[RuleExample]:
 
 
 def _shown(cases: "Sequence[Case]") -> list[RuleExample]:
-    examples = []
+    """Those with a repair first, and the shortest of them: they show the rule with the least around it."""
+    examples: list[RuleExample] = []
     for case in cases:
         if case.bad is not None:
             fixed = None if case.fixed is None else _one_text(case.fixed)
             examples.append(RuleExample(case.name, _one_text(case.bad), is_bad=True, fixed=fixed))
         if case.good is not None:
             examples.append(RuleExample(case.name, _one_text(case.good), is_bad=False))
-    return examples
+    return sorted(examples, key=lambda example: (example.fixed is None, len(example.code)))
 
 
 def _one_text(sources: "str | Mapping[str, str]") -> str:

@@ -22,6 +22,14 @@ if TYPE_CHECKING:
 
 CASES = [
     Case(
+        "dropped",
+        bad="async def save(): ...\nasync def main():\n    save()  # here\n",
+        fixed="async def save(): ...\nasync def main():\n    await save()  # here\n",
+    ),
+    Case("in a plain function", bad="async def save(): ...\ndef main():\n    save()  # here\n"),
+    Case("kept for later", good="async def save(): ...\nasync def main():\n    later = save()\n    await later\n"),
+    Case("a sync namesake", good="def save(): ...\nasync def main():\n    save()\n"),
+    Case(
         "a class of a library that is called like a function",
         bad="import websockets\nasync def main():\n    websockets.connect('ws://x')  # here\n",
     ),
@@ -75,12 +83,6 @@ CASES = [
         "@pytest.fixture\ndef create(add):\n    async def inner(path):\n        add(path)\n        await put(path)\n    return inner\n",
     ),
     Case(
-        "dropped",
-        bad="async def save(): ...\nasync def main():\n    save()  # here\n",
-        fixed="async def save(): ...\nasync def main():\n    await save()  # here\n",
-    ),
-    Case("in a plain function", bad="async def save(): ...\ndef main():\n    save()  # here\n"),
-    Case(
         "a method of a parameter",
         bad="class Store:\n    async def save(self): ...\nasync def main(store: Store):\n    store.save()  # here\n",
     ),
@@ -98,8 +100,6 @@ CASES = [
         "through a plain function that returns it",
         bad="async def f(): ...\ndef g():\n    return f()\nasync def main():\n    g()  # here\n",
     ),
-    Case("kept for later", good="async def save(): ...\nasync def main():\n    later = save()\n    await later\n"),
-    Case("a sync namesake", good="def save(): ...\nasync def main():\n    save()\n"),
     Case(
         "given to a spawner",
         good="import asyncio\nasync def save(): ...\nasync def main():\n    keep = asyncio.create_task(save())\n    await keep\n",
