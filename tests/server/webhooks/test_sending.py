@@ -168,6 +168,26 @@ def test_a_waiting_delivery_is_replayed_at_once(runtime, receiver):
     assert len(receiver.seen) == 2
 
 
+def test_a_delivery_that_is_being_sent_is_not_sent_beside_itself(runtime, receiver):
+    """Asked again after a lost answer, a replay has nothing left to do."""
+    receiver.answers = ["hang"]
+
+    async def main():
+        async with opened(runtime, policy=QUICK) as hooks:
+            endpoint = await hooks.register(receiver.url, owner="ann", secret=SECRET)
+            await promise(runtime, hooks, "x")
+            await auntil(lambda: receiver.seen)
+            (delivery,) = runtime.outbox.list()
+            assert delivery.state is DeliveryState.LEASED
+            await hooks.replay(endpoint.id, delivery.id, "ann")
+            assert runtime.outbox.find(delivery.id) == delivery
+            receiver.freed.set()
+            await auntil(lambda: runtime.outbox.counts().delivered == 1)
+
+    asyncio.run(main())
+    assert len(receiver.seen) == 2
+
+
 def test_410_disables_the_receiver_and_is_told(runtime, receiver, tmp_path):
     """Nothing more is sent, what is owed is stored, an incident says so; enabled again, it gets what waited."""
     receiver.answers = [(410, {})]

@@ -335,7 +335,8 @@ class Webhooks:
     async def replay(self, endpoint_id: str, delivery_id: str, owner: str | None = None) -> None:
         """Send a delivery to a receiver once more, under the same id.
 
-        One that still waits for its next attempt is tried at once, and so is all else that waits for this receiver.
+        One that still waits for its next attempt is tried at once, and so is all else that waits for this receiver. One
+        that is being sent at this moment is left alone: whoever asks again after a lost answer has what was asked for.
         """
         runtime = self._opened()
         endpoint = self.get(endpoint_id, owner)
@@ -347,7 +348,7 @@ class Webhooks:
         if record.state is DeliveryState.DUE:
             now = runtime.store.clock()
             await runtime.store.acommit(REPLAY, lambda tx: tx.promises.hurry(endpoint.channel, now))
-        else:
+        elif record.state is not DeliveryState.LEASED:
             await runtime.outbox.areplay(delivery_id, channel=endpoint.channel)
 
     def _changeable(self, endpoint_id: str, owner: str | None) -> Endpoint:
