@@ -212,6 +212,19 @@ def test_a_job_of_the_same_program_has_its_process_at_once(runtime):
     assert all(record.pid is not None for record in records)
 
 
+def test_a_job_that_ends_while_it_is_looked_at_has_its_process(runtime, monkeypatch):
+    """Its files are read too early, and what this program remembers of it is gone a moment later."""
+    job = runtime.jobs.start(["true"]).promise.id
+    runtime.jobs.wait(job, 60)
+
+    def too_early(_files):
+        runtime.jobs._ended(job)
+
+    runtime.jobs._pids[job] = 123456
+    monkeypatch.setattr(JobFiles, "process", too_early)
+    assert runtime.jobs.get(job).pid == 123456
+
+
 def test_prepared_folders_that_somebody_removed_are_made_anew(folder, tmp_path):
     """A person who cleans up between two commands does not keep the next one from starting."""
     spares = supervisor._Spares()

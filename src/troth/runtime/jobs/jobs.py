@@ -343,10 +343,12 @@ class Jobs:
         is_here = self._machines.is_here(details)
         if not is_here:
             files = JobFiles(self._machines.files_of(details, promise.id))
+        pid = self._pids.get(promise.id)  # before the files: it is forgotten once they say it
         process, ending = (files.process(), files.ending()) if is_here else (None, None)
         result = promise.result or {}
         code, reason = result.get("exit_code"), result.get("reason")
-        pid = self._pids.get(promise.id) if process is None else process.pid
+        if process is not None:
+            pid = process.pid
         if promise.is_settled:
             state = STATES[promise.state]
             text = self._words(promise, code, reason)
