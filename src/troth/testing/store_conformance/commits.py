@@ -47,6 +47,28 @@ def what_raises_leaves_no_trace(ground: StoreGround) -> None:
         assert (said(store), store.run("r")) == (["before", "after"], None)
 
 
+@check("commits")
+def a_name_that_is_no_text_is_refused(ground: StoreGround) -> None:
+    """Half of a character can be kept by no store: who asks for it, or writes it, is told so in words."""
+    name = "a\ud83d"
+    asked: tuple[Callable[[Store], object], ...] = (
+        lambda store: store.run(name),
+        lambda store: store.events(name),
+        lambda store: store.promises.find(name),
+        lambda store: store.commit(POINT, lambda tx: tx.append_event(name, "said", "it", 1.0)),
+        lambda store: asyncio.run(_acommit(store, POINT, lambda tx: tx.add_run(name, "d", "[]", 1.0))),
+    )
+    with ground.open() as store:
+        for ask in asked:
+            try:
+                ask(store)
+            except MisuseError as error:
+                assert "half of a character" in str(error)  # noqa: PT017
+            else:
+                raise AssertionError("a name that is no text was taken")
+        assert store.commit(POINT, append("after")) == 1
+
+
 async def _acommit(store: Store, point: Any, work: Callable[[Transaction], Any]) -> Any:
     return await store.acommit(point, work)
 

@@ -14,7 +14,7 @@ import psycopg
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from troth.errors import MisuseError
-from troth.runtime.store.errors import StoreError
+from troth.runtime.store.errors import StoreError, half_letter
 from troth.runtime.store.postgres import faults
 from troth.runtime.store.postgres.address import Address
 from troth.runtime.store.postgres.link import parameters
@@ -86,6 +86,8 @@ class PostgresReaders:
         while True:
             try:
                 return self._once(question)
+            except UnicodeEncodeError as cause:
+                raise half_letter(cause) from cause
             except (psycopg.Error, PoolTimeout) as error:
                 if not isinstance(error, PoolTimeout) and not faults.is_unavailable(error):
                     raise self._unreadable(error) from error

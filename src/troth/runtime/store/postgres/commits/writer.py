@@ -34,7 +34,7 @@ import psycopg
 
 from troth.errors import MisuseError
 from troth.runtime.store import failpoints
-from troth.runtime.store.errors import StoreError
+from troth.runtime.store.errors import StoreError, half_letter
 from troth.runtime.store.failpoints import CommitPoint
 from troth.runtime.store.list_records import changes_topic
 from troth.runtime.store.postgres import faults, statements
@@ -398,7 +398,7 @@ class PostgresWriter:
             tx.forget(topics)
             if not alone:
                 link.command(statements.ROLLBACK_TO)
-            unit.error = error
+            unit.error = half_letter(error) if isinstance(error, UnicodeEncodeError) else error
             unit.is_settled = True
             return False
         if not alone:
