@@ -35,7 +35,7 @@ _CHECK = 1.0  # seconds between two looks at whether a job's supervisor lives
 _APART = 1e-5  # seconds between two things that one commit tells: the oldest is delivered first
 _FAR = 4 << 20  # bytes without a hit after which it is written down how far the looking went
 _HALF_STARTED = 30.0  # seconds after which a job is lost whose supervisor vanished while it was starting it
-_STARTER_TELLS = 10.0  # seconds in which whoever starts a job writes down itself that it could not be started
+_STARTER_TELLS = 10.0  # seconds in which the caller of `start` records itself that the job could not be started
 _LONGEST_START = 60.0  # seconds after which nobody is still about to start a job: they were told that it failed
 
 
@@ -228,7 +228,7 @@ class JobMonitor:
                 job.files.stop(SILENT)
 
     def _is_told_by_starter(self, job: OpenJob) -> bool:
-        """Whether the caller of `start` is about to get the error: a delivery would tell it a second time."""
+        """Whether the caller of `start` is about to get the error: a delivery would report it a second time."""
         if job.record.id in self._unstarted_here or time.monotonic() - job.seen_at > _STARTER_TELLS:
             return False
         return self._store.promises.is_living(job.log.details.owner, self._store.clock())

@@ -336,7 +336,7 @@ class Webhooks:
         """Send a delivery to a receiver once more, under the same id.
 
         One that still waits for its next attempt is tried at once, and so is all else that waits for this receiver. One
-        that is being sent at this moment is left alone: whoever asks again after a lost answer has what was asked for.
+        that is being sent at this moment is left alone, so a client that lost the answer can repeat the request.
         """
         runtime = self._opened()
         endpoint = self.get(endpoint_id, owner)
