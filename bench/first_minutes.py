@@ -1,10 +1,11 @@
-"""A newcomer's first minutes: `python -m bench.first_minutes [--only run] [--write]`.
+"""A newcomer's first minutes: `python -m bench.first_minutes [--only run] [--write] [--logs FOLDER]`.
 
 In a folder of its own, with an empty home and a PATH that has little but Python, git and make, a script does what the
 README says: it clones this repository into a folder called `troth` and gives both commands. Timed are `make run`, up to
-the first finding on the screen and to its end, `make test` twice, and once beside the `make test` of another clone. CPU
-is that of the command and of all it has started, also of what a compiler or pip has used. The exit code is 1 if a
-command fails. `--write` puts the figures into `bench/first_minutes.md`. Linux only: CPU is read from `/proc`.
+the first finding on the screen and to its end, and `make test` twice in a row, the second time beside the `make test`
+of another clone. Each command is reported when it ends. CPU is that of the command and of all it has started, also of
+what a compiler or pip has used. The exit code is 1 if a command fails. `--write` puts the figures into
+`bench/first_minutes.md`, `--logs FOLDER` keeps what the commands print. Linux only: CPU is read from `/proc`.
 """
 
 import argparse
@@ -41,8 +42,9 @@ class Took(NamedTuple):
 class Newcomer:
     """Somebody with an empty home, in a folder that is thrown away."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, logs: Path) -> None:
         self._folder = folder
+        self._logs = logs
         home = folder / "home"
         home.mkdir()
         path = os.pathsep.join(
@@ -60,38 +62,43 @@ class Newcomer:
 
     def gives(self, commands: Sequence[tuple[str, Path, Sequence[str]]]) -> list[Took]:
         """Give commands at the same time, each with its name and its folder, and wait for all of them."""
-        running = [_Running(what, where, command, self._environ) for what, where, command in commands]
-        while any(one.is_running() for one in running):
-            time.sleep(0.05)
+        running = [_Running(what, where, command, self._environ, self._logs) for what, where, command in commands]
+        begun = time.perf_counter()
+        while sum(one.is_running() for one in running):  # each is looked at, so that each tells its own end
+            time.sleep(0.05 if time.perf_counter() - begun < 60 else 0.5)  # looking costs, too
         return [one.took() for one in running]
 
 
 class _Running:
-    def __init__(self, what: str, where: Path, command: Sequence[str], environ: dict[str, str]) -> None:
+    def __init__(self, what: str, where: Path, command: Sequence[str], environ: dict[str, str], logs: Path) -> None:
         self._what = what
-        self._log = where.parent / f"{what}.log"
+        self._log = logs / f"{what}.log"
         self._begun = time.perf_counter()
         self._first: tuple[float, float] | None = None
-        self._cpu = 0.0
+        self._cpu = self._wall = 0.0
         with self._log.open("wb") as out:
             self._process = subprocess.Popen(command, cwd=where, env=environ, stdout=out, stderr=subprocess.STDOUT)
-        self._read = 0
 
     def is_running(self) -> bool:
         """Whether it has not ended; what it has used and printed so far is looked at on the way."""
         code = self._process.poll()
+        if self._wall:
+            return False
         self._cpu = max(self._cpu, _cpu_of(self._process.pid))
         if self._first is None and _FINDING.search(self._log.read_bytes()):
             self._first = time.perf_counter() - self._begun, self._cpu
         if code is None and time.perf_counter() - self._begun > _LONGEST:
             self._process.kill()
+        if code is not None:
+            self._wall = time.perf_counter() - self._begun
+            sys.stderr.write(f"{self._what}: exit {code} after {self._wall:.0f} s, {self._cpu:.0f} s of CPU\n")
         return code is None
 
     def took(self) -> Took:
         """What it came to."""
         text = self._log.read_text(encoding="utf-8", errors="replace")
-        wall = time.perf_counter() - self._begun
-        return Took(self._what, self._process.wait(), wall, self._cpu, self._first, "\n".join(text.splitlines()[-15:]))
+        tail = "\n".join(text.splitlines()[-15:])
+        return Took(self._what, self._process.wait(), self._wall, self._cpu, self._first, tail)
 
 
 def _cpu_of(pid: int) -> float:
@@ -119,18 +126,20 @@ def main() -> int:
     """Do it, tell it, and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m bench.first_minutes")
     parser.add_argument("--only", choices=("run",), help="only `make run`")
+    parser.add_argument("--logs", type=Path, metavar="FOLDER", help="keep what the commands print here")
     parser.add_argument("--write", action="store_true", help="put the figures into bench/first_minutes.md")
     options = parser.parse_args()
     rows: list[Took] = []
     with tempfile.TemporaryDirectory(prefix="newcomer-") as name:
-        newcomer = Newcomer(Path(name))
+        logs = Path(options.logs or name).absolute()
+        logs.mkdir(parents=True, exist_ok=True)
+        newcomer = Newcomer(Path(name), logs)
         clone = newcomer.clone("one")
         rows += newcomer.gives([("make run", clone, ["make", "run"])])
         if options.only is None:
             rows += newcomer.gives([("make test", clone, ["make", "test"])])
-            rows += newcomer.gives([("make test, again", clone, ["make", "test"])])
             other = newcomer.clone("two")
-            both = ("make test, beside the next", clone), ("make test, in a second clone", other)
+            both = ("make test, again, beside the next", clone), ("make test, in a second clone", other)
             rows += newcomer.gives([(what, where, ["make", "test"]) for what, where in both])
     table = _table(rows)
     sys.stdout.write(table)
