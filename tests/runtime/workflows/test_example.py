@@ -1,12 +1,15 @@
 """The example workflow runs as it stands: no key, no network, and it ends by itself."""
 
 import sys
+from html import unescape
 from pathlib import Path
 
 import pytest
+from IPython.core.formatters import HTMLFormatter
 
 from troth.runtime import Runtime
 from troth.runtime.workflows.record.report import RunWord
+from troth.runtime.workflows.render.html import page
 
 ORDER = Path(__file__).resolve().parents[3] / "examples/workflow/order.yaml"
 
@@ -31,3 +34,13 @@ def test_an_order_that_is_too_heavy_is_taken_back(runtime, capsys):
     assert run.state is RunWord.ROLLED_BACK
     assert run.undone == ("stock[1].reserve", "stock[0].reserve", "charge")
     assert capsys.readouterr().out.splitlines()[-1] == "refunded A8"
+
+
+def test_a_notebook_shows_the_page_of_a_run(runtime):
+    """Inside of a frame, which its style does not leave; no quote in the page ends the attribute that holds it."""
+    run = runtime.run(ORDER, {"order": 'A7" onload="alert(1)'})
+    before, frame, after = HTMLFormatter()(run).partition(' srcdoc="')
+    inside, quote, rest = after.partition('"')
+    assert (before, frame + quote) == ('<iframe title="order" sandbox', ' srcdoc=""')
+    assert unescape(inside) == page(run)
+    assert "<" not in rest.removesuffix("></iframe>")

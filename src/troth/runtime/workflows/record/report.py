@@ -4,6 +4,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from html import escape
 from itertools import pairwise
 from shlex import quote
 
@@ -281,6 +282,15 @@ class RunReport:
         if self.session is not None:  # each of its steps is judged there, so nobody else goes on with it
             lines = tuple((command, says) for command, says in lines if command.startswith("troth runs approve "))
         return tuple((command + options, says) for command, says in lines)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the page of the run, in a frame, so that neither style changes the other."""
+        from troth.runtime.workflows.render.html import page
+
+        return (
+            f'<iframe title="{escape(self.workflow)}" sandbox srcdoc="{escape(page(self))}"'
+            ' style="width:100%;height:36rem;border:0"></iframe>'
+        )
 
     @property
     def _why_due(self) -> str:
