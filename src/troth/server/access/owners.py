@@ -46,7 +46,7 @@ async def acheck_seen(context: ServerContext, caller: Caller, thing: str, *kinds
 async def alist(
     context: ServerContext, caller: Caller, kind: str, *, before: tuple[float, str] | None, limit: int
 ) -> list[Belonging]:
-    """What the caller may see of a kind, the newest first."""
+    """What the caller may see of a kind, newest first."""
     return await call(
         context.store.read_server,
         lambda rows: rows.belongings(kind, owner=caller.sees, before=before, limit=limit),

@@ -87,9 +87,9 @@ async def list_asks(
 async def answer_ask(
     ask_id: Annotated[str, Path(max_length=200)], body: NewAnswer, context: ContextDep, caller: CallerDep
 ) -> AskInfo:
-    """Say yes or no to an act that waits. It goes on when enough people have said yes; one no ends it.
+    """Approve or deny an act that waits. It continues once enough people have approved; one denial ends it.
 
-    The same answer of the same owner may be given again, after a lost connection for one. 409 for anything else.
+    The same owner can repeat the same answer, for example after a lost connection. 409 for anything else.
     """
     row = await call(context.store.read_sessions, lambda rows: rows.ask(ask_id))
     if row is None or not await acheck_seen(context, caller, row.session, "session"):

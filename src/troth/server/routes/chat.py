@@ -60,9 +60,10 @@ class ChatRequest(BaseModel):
 
 @router.post("/chat/completions", responses=JSON_OR_STREAM, **needs(Scope.RUN, "http"))
 async def create_completion(body: ChatRequest, context: ContextDep, caller: CallerDep, once: OnceDep) -> Response:
-    """Let an agent answer. With `stream` as chunks, ending with `[DONE]`; a stream that breaks ends with an error.
+    """Ask an agent. With `stream`, the answer comes in chunks that end with `[DONE]`.
 
-    The agent goes on when the client leaves; a repetition of the request is given the same answer.
+    A stream that breaks ends with an error. The agent continues if the client disconnects. The same request, repeated,
+    gets the same answer.
     """
     check_extra(body.model_extra, CHAT)
     if body.model not in context.agents:

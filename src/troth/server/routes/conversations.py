@@ -50,7 +50,7 @@ class NewMessage(BaseModel):
 
     text: str
     role: Literal["user", "system"] = "user"
-    run: bool = Field(default=False, description="let the agent answer; a run that is under way sees the message")
+    run: bool = Field(default=False, description="have the agent answer; a run in progress sees the message")
 
 
 class MessageInfo(BaseModel):
@@ -78,7 +78,7 @@ class ConversationDetails(ConversationInfo):
 
 
 class ConversationList(BaseModel):
-    """A page of conversations, the newest first."""
+    """A page of conversations, newest first."""
 
     data: list[ConversationInfo]
     next: str | None
@@ -157,7 +157,7 @@ async def list_conversations(
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
     before: Annotated[str | None, Query(max_length=300, description="`next` of the previous page")] = None,
 ) -> ConversationList:
-    """The conversations that were opened through a server, the newest first."""
+    """The conversations that were opened through a server, newest first."""
     page = await alist(context, caller, "conversation", before=page_cursor(before), limit=limit)
     infos = []
     for belonging in page:
@@ -192,7 +192,7 @@ async def send_message(
     once: OnceDep,
     prefer: PreferDep,
 ) -> Response:
-    """Say something to the agent, at any moment; with `run` it answers."""
+    """Send a message to the agent, at any time. With `run`, the agent answers it."""
     belonging, conversation = await opened(context, caller, conversation_id)
 
     async def start(since: float | None) -> None:
@@ -266,7 +266,7 @@ async def waited(context: ServerContext, conversation: Conversation, seconds: fl
 async def run_conversation(
     conversation_id: ConversationId, context: ContextDep, caller: CallerDep, once: OnceDep, prefer: PreferDep
 ) -> Response:
-    """Let the agent answer what was sent. 409 while a run is under way."""
+    """Have the agent answer what was sent. 409 while a run is in progress."""
     belonging, conversation = await opened(context, caller, conversation_id)
 
     async def work(seed: Seed) -> Response:
@@ -294,7 +294,7 @@ async def run_conversation(
 async def interrupt_conversation(
     conversation_id: ConversationId, context: ContextDep, caller: CallerDep
 ) -> Interruption:
-    """Stop what the agent is at, and say what can be promised. It may be asked again."""
+    """Interrupt the agent, and say what can be promised. Can be repeated."""
     _, conversation = await opened(context, caller, conversation_id)
     return Interruption(stopping=(await context.turns.interrupt(conversation)).value)
 
@@ -307,7 +307,7 @@ async def conversation_events(
     after: CursorDep,
     follow: FollowDep,
 ) -> EventStream:
-    """Everything that is written in the log, as it is written. Results of background work come as `delivery`."""
+    """Every entry of the log, as it is written. Results of background work arrive as `delivery`."""
     await opened(context, caller, conversation_id)
     check_room(context)
     source = LogSource(context.store, log_of(conversation_id))

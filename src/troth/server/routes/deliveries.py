@@ -101,7 +101,7 @@ async def list_deliveries(
 
 @router.get("/deliveries/{delivery_id}", **needs(Scope.READ))
 async def show_delivery(delivery_id: DeliveryId, context: ContextDep, caller: CallerDep) -> DeliveryDetails:
-    """A delivery with what it tells. Reading acknowledges nothing."""
+    """A delivery with its content. Reading acknowledges nothing."""
     record = await find_delivery(context, caller, delivery_id)
     content = await context.runtime.outbox.aread(delivery_id)
     attempts = [AttemptInfo(**attempt._asdict()) for attempt in record.attempts]
@@ -110,7 +110,7 @@ async def show_delivery(delivery_id: DeliveryId, context: ContextDep, caller: Ca
 
 @router.post("/deliveries/{delivery_id}/ack", **needs(Scope.ACT))
 async def acknowledge(delivery_id: DeliveryId, context: ContextDep, caller: CallerDep) -> Acknowledged:
-    """Say that a delivery has arrived. It may be said again."""
+    """Acknowledge a delivery. Can be repeated."""
     await find_delivery(context, caller, delivery_id)
     is_new = await context.runtime.outbox.aack(delivery_id, by=f"http:{caller.owner}")
     return Acknowledged(id=delivery_id, is_new=is_new)

@@ -24,7 +24,7 @@ class Health(BaseModel):
 
 @router.get("/health", responses={503: {"model": Health}}, **needs(None))
 async def health(context: ContextDep, response: Response) -> Health:
-    """Whether the server takes requests; 503 while it is being ended."""
+    """Whether the server accepts requests; 503 while it shuts down."""
     if context.is_draining:
         response.status_code = 503
         response.headers["Retry-After"] = "1"

@@ -40,7 +40,7 @@ class JobInfo(BaseModel):
 
 
 class JobList(BaseModel):
-    """A page of jobs of one session, the newest first. `next` is what `?before=` takes for the page after it."""
+    """A page of jobs of one session, newest first. `next` is what `?before=` takes for the page after it."""
 
     data: list[JobInfo]
     next: str | None = None
@@ -106,7 +106,7 @@ async def read_job(
     after: Annotated[int, Query(ge=0, le=2**62)] = 0,
     limit: Annotated[int, Query(ge=1, le=1 << 20)] = 1 << 16,
 ) -> JobOutput:
-    """A piece of what the job has printed. Reading consumes nothing."""
+    """A part of what the job printed. Reading consumes nothing."""
     await find_job(context, caller, job_id)
     piece = await context.runtime.jobs.aread(job_id, after, limit=limit)
     return JobOutput(text=piece.text, start=piece.start, end=piece.end, size=piece.size, is_over=piece.is_over)
@@ -114,6 +114,6 @@ async def read_job(
 
 @router.post("/jobs/{job_id}/stop", **needs(Scope.ACT))
 async def stop_job(job_id: JobId, context: ContextDep, caller: CallerDep) -> JobInfo:
-    """Stop a job and all that it has started. It may be asked again."""
+    """Stop a job and every process it started. Can be repeated."""
     await find_job(context, caller, job_id)
     return info(await context.runtime.jobs.astop(job_id))

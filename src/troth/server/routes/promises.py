@@ -46,7 +46,7 @@ class PromiseInfo(BaseModel):
 
 
 class PromiseList(BaseModel):
-    """A page of promises of one session, the newest first. `next` is what `?before=` takes for the page after it."""
+    """A page of promises of one session, newest first. `next` is what `?before=` takes for the page after it."""
 
     data: list[PromiseInfo]
     next: str | None = None
@@ -103,7 +103,7 @@ async def list_promises(
     "/promises/{promise_id}", response_model=PromiseInfo, responses={202: {"model": PromiseInfo}}, **needs(Scope.READ)
 )
 async def show_promise(promise_id: PromiseId, context: ContextDep, caller: CallerDep, prefer: PreferDep) -> Response:
-    """A promise: 200 when its work is over, 202 with `Retry-After` while it goes on. Reading acknowledges nothing."""
+    """A promise: 200 when its work is over, 202 with `Retry-After` while it runs. Reading acknowledges nothing."""
     record = await find_promise(context, caller, promise_id)
     if not record.is_settled and prefer.wait:
         with contextlib.suppress(NotSettledError):
@@ -115,7 +115,7 @@ async def show_promise(promise_id: PromiseId, context: ContextDep, caller: Calle
 
 @router.post("/promises/{promise_id}/cancel", status_code=202, **needs(Scope.ACT))
 async def cancel_promise(promise_id: PromiseId, context: ContextDep, caller: CallerDep) -> PromiseInfo:
-    """Ask for the end of the work. It may be asked again; what is over stays as it is."""
+    """Cancel the work. Can be repeated; work that is over stays as it is."""
     await find_promise(context, caller, promise_id)
     await context.runtime.promises.acancel(promise_id)
     return info(await context.runtime.promises.aget(promise_id))

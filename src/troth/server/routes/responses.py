@@ -80,9 +80,9 @@ class _Place(NamedTuple):
 
 @router.post("/responses", responses=JSON_OR_STREAM, **needs(Scope.RUN, "http"))
 async def create_response(body: ResponseRequest, context: ContextDep, caller: CallerDep, once: OnceDep) -> Response:
-    """Let an agent answer: at once, as a stream, or in the `background`, where it goes on whatever becomes of anybody.
+    """Ask an agent: for an answer at once, for a stream, or in the `background`, where it needs no client.
 
-    `previous_response_id` or `conversation` goes on with a talk. The agent goes on when the client leaves.
+    `previous_response_id` or `conversation` continues a conversation. The agent continues if the client disconnects.
     """
     check_extra(body.model_extra, RESPONSES)
     if body.model not in context.agents:
@@ -203,7 +203,7 @@ async def show_response(
         bool | None, Query(description="accepted, without effect")
     ] = None,
 ) -> Response:
-    """A response as it is now; with `stream` its events, those after number `starting_after`, and those to come."""
+    """A response as it is now. With `stream`, its events after number `starting_after`, and new ones as they come."""
     await afind(context, caller, RESPONSE, response_id)
     if starting_after is not None and not stream:
         raise ApiError(400, "invalid_field", "`starting_after` goes with `stream=true`.", param="starting_after")
@@ -216,7 +216,7 @@ async def show_response(
 
 @router.post("/responses/{response_id}/cancel", **needs(Scope.ACT))
 async def cancel_response(response_id: ResponseId, context: ContextDep, caller: CallerDep) -> Response:
-    """End a background response. Asked again, or after its end, it answers with the response as it ended."""
+    """Cancel a background response. Repeated, or after its end, this returns the response as it ended."""
     belonging = await afind(context, caller, RESPONSE, response_id)
     talk = await talk_of(context, response_id)
     if belonging is None or talk is None:

@@ -92,7 +92,7 @@ class RunInfo(BaseModel):
 
 
 class RunList(BaseModel):
-    """A page of runs, the newest first. `next` is what `?before=` takes for the page after it."""
+    """A page of runs, newest first. `next` is what `?before=` takes for the page after it."""
 
     data: list[RunInfo]
     next: str | None
@@ -153,7 +153,7 @@ async def awaited(context: ServerContext, run_id: str, prefer: Preference) -> Ru
     "/runs", status_code=202, response_model=RunInfo, responses={200: {"model": RunInfo}}, **needs(Scope.RUN, "http")
 )
 async def start_run(body: NewRun, context: ContextDep, caller: CallerDep, once: OnceDep, prefer: PreferDep) -> Response:
-    """Begin a run. Answers with 202 and `Location` at once; 200 where `Prefer: wait=N` saw its end."""
+    """Start a run. Returns 202 and `Location` at once, or 200 if it ends within the seconds of `Prefer: wait=N`."""
     linked = context.workflows.get(body.workflow)
     if linked is None:
         names = ", ".join(context.workflows) or "none"
@@ -198,7 +198,7 @@ async def list_runs(
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
     before: Annotated[str | None, Query(max_length=300, description="`next` of the previous page")] = None,
 ) -> RunList:
-    """The runs that were begun through a server, the newest first."""
+    """The runs that were started through a server, newest first."""
     page = await alist(context, caller, "run", before=page_cursor(before), limit=limit)
     runs = [run for belonging in page if (run := await _shown(context, belonging.id)) is not None]
     return RunList(data=[info(run) for run in runs], next=page_end(page, limit))
@@ -281,7 +281,7 @@ class Forking(BaseModel):
 async def approve_run(
     run_id: RunId, body: Approval, context: ContextDep, caller: CallerDep, once: OnceDep, prefer: PreferDep
 ) -> Response:
-    """Answer the question that a run waits with. 409 where nothing is asked, or not any more."""
+    """Answer the question that a run waits for. 409 if it asks nothing, or no longer asks."""
     await afind(context, caller, "run", run_id)
     await _exists(context, run_id)
 
@@ -300,7 +300,7 @@ async def approve_run(
 
 @router.post("/runs/{run_id}/cancel", status_code=202, response_model=RunInfo, **needs(Scope.ACT))
 async def cancel_run(run_id: RunId, context: ContextDep, caller: CallerDep, prefer: PreferDep) -> Response:
-    """Ask for the end of a run, and for its undoing. It may be asked again; a run that is over stays as it is."""
+    """Cancel a run and undo what it did. Can be repeated; a run that is over stays as it is."""
     await afind(context, caller, "run", run_id)
     await _exists(context, run_id)
     await context.runtime.acancel(run_id, wait=False)
@@ -311,7 +311,7 @@ async def cancel_run(run_id: RunId, context: ContextDep, caller: CallerDep, pref
 async def resume_run(
     run_id: RunId, body: Resumption, context: ContextDep, caller: CallerDep, once: OnceDep, prefer: PreferDep
 ) -> Response:
-    """Go on with a run that failed, was interrupted or cancelled. 409 where it cannot."""
+    """Resume a run that failed, was interrupted or was cancelled. 409 if it cannot be resumed."""
     await afind(context, caller, "run", run_id)
     await _exists(context, run_id)
 
@@ -333,7 +333,7 @@ async def resume_run(
 async def fork_run(
     run_id: RunId, body: Forking, context: ContextDep, caller: CallerDep, once: OnceDep, prefer: PreferDep
 ) -> Response:
-    """Begin a new run with the answers of another one up to a step."""
+    """Start a new run with the recorded results of another one up to a step."""
     await afind(context, caller, "run", run_id)
     run = await _exists(context, run_id)
 

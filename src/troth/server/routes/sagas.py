@@ -87,7 +87,7 @@ async def found(context: ServerContext, caller: Caller, run_id: str) -> RunRepor
 async def start_saga(
     body: NewSaga, context: ContextDep, caller: CallerDep, once: OnceDep, prefer: PreferDep
 ) -> Response:
-    """Begin a saga. If a step of it fails, what was done before is undone."""
+    """Start a saga. If a step fails, the steps before it are undone."""
     saga = context.sagas.get(body.saga)
     if saga is None:
         names = ", ".join(context.sagas) or "none"
@@ -112,14 +112,14 @@ async def start_saga(
 
 @router.get("/sagas/{saga_id}", **needs(Scope.READ))
 async def show_saga(saga_id: SagaId, context: ContextDep, caller: CallerDep, prefer: PreferDep) -> SagaInfo:
-    """What of a saga was done, undone and left."""
+    """What a saga did, what it undid, and what it left in place."""
     await found(context, caller, saga_id)
     return info(context, await awaited(context, saga_id, prefer))
 
 
 @router.post("/sagas/{saga_id}/cancel", status_code=202, **needs(Scope.ACT))
 async def cancel_saga(saga_id: SagaId, context: ContextDep, caller: CallerDep, prefer: PreferDep) -> SagaInfo:
-    """End a saga and undo what it did; of one whose undoing failed, the undos that failed are tried again."""
+    """Cancel a saga and undo what it did. Undos that failed before are tried again."""
     await found(context, caller, saga_id)
     await context.runtime.acancel(saga_id, wait=False)
     return info(context, await awaited(context, saga_id, prefer))

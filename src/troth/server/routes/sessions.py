@@ -94,7 +94,7 @@ class SessionInfo(BaseModel):
 
 
 class SessionList(BaseModel):
-    """A page of sessions, the newest first."""
+    """A page of sessions, newest first."""
 
     data: list[SessionInfo]
     next: str | None
@@ -220,7 +220,7 @@ async def list_sessions(
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
     before: Annotated[str | None, Query(max_length=300, description="`next` of the previous page")] = None,
 ) -> SessionList:
-    """The sessions that were created through a server, the newest first."""
+    """The sessions that were created through a server, newest first."""
     page = await alist(context, caller, "session", before=page_cursor(before), limit=limit)
     hypervisor = await call(lambda: context.runtime.hypervisor)
     sessions = [session for belonging in page if (session := await call(hypervisor.get, belonging.id)) is not None]
@@ -235,7 +235,7 @@ async def show_session(session_id: SessionId, context: ContextDep, caller: Calle
 
 @router.post("/sessions/{session_id}/activate", **needs(Scope.ACT))
 async def activate_session(session_id: SessionId, context: ContextDep, caller: CallerDep) -> SessionInfo:
-    """Let the members act. There has to be a member. It may be asked again."""
+    """Allow the members to act. The session needs at least one. Can be repeated."""
     hypervisor, session = await seen_session(context, caller, session_id)
     return info(session if session.state is SessionState.ACTIVE else await call(hypervisor.activate, session_id))
 
@@ -244,7 +244,7 @@ async def activate_session(session_id: SessionId, context: ContextDep, caller: C
 async def join_session(
     session_id: SessionId, body: Joining, context: ContextDep, caller: CallerDep, once: OnceDep
 ) -> Response:
-    """Let an agent in."""
+    """Add an agent to the session."""
     hypervisor, session = await seen_session(context, caller, session_id)
     missing = [name for name in body.actions if name not in hypervisor.actions]
     if missing:
@@ -266,7 +266,7 @@ async def join_session(
 
 @router.delete("/sessions/{session_id}/members/{agent}", **needs(Scope.ACT))
 async def leave_session(session_id: SessionId, agent: AgentId, context: ContextDep, caller: CallerDep) -> SessionInfo:
-    """Let an agent leave. It can join again. It may be asked again."""
+    """Remove an agent from the session. It can join again. Can be repeated."""
     hypervisor, session = await seen_session(context, caller, session_id)
     if any(member.agent == agent and member.state == "left" for member in session.members):
         return info(session)
@@ -298,7 +298,7 @@ async def elevate_member(
 async def kill_member(
     session_id: SessionId, agent: AgentId, body: Killing, context: ContextDep, caller: CallerDep
 ) -> KillInfo:
-    """Kill an agent: its membership ends at once, what it has going on is stopped and undone. It may be asked again."""
+    """Kill an agent: its membership ends at once, and its work is stopped and undone. Can be repeated."""
     hypervisor, _ = await seen_session(context, caller, session_id)
     with tracing.span(SpanName.KILL, {Attribute.SESSION: session_id, Attribute.AGENT: agent}) as span:
         kill = await call(lambda: hypervisor.kill(session_id, agent, reason=body.reason, substitute=body.substitute))
@@ -310,7 +310,7 @@ async def kill_member(
 async def terminate_session(session_id: SessionId, body: Ending, context: ContextDep, caller: CallerDep) -> SessionInfo:
     """End a session: no member can act, and unfinished work is undone. 409 if something is still running; try again.
 
-    It may be asked again: a session that has ended stays as it is.
+    Can be repeated; a session that has ended stays as it is.
     """
     hypervisor, session = await seen_session(context, caller, session_id)
     if session.state is not SessionState.ARCHIVED:
@@ -327,7 +327,7 @@ async def terminate_session(session_id: SessionId, body: Ending, context: Contex
 async def execute(
     session_id: SessionId, body: Act, context: ContextDep, caller: CallerDep, once: OnceDep, prefer: PreferDep
 ) -> Response:
-    """Have a registered action performed for a member. 501 if none of that name is registered; 202 while it goes on."""
+    """Perform a registered action for a member. 501 if no action of that name is registered; 202 while it runs."""
     hypervisor, _ = await seen_session(context, caller, session_id)
     await call(hypervisor.member_view, session_id, body.agent)
 

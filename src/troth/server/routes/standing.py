@@ -89,7 +89,7 @@ async def monitor_members(
     context: ContextDep,
     below: Annotated[float, Query(ge=0, le=1, description="the score below which a member is named")] = 0.5,
 ) -> LowMembers:
-    """Ask for the scores of all members of open sessions again, and name those below a score."""
+    """Look up the scores of all members of open sessions again, and return those below a score."""
     hypervisor = await call(lambda: context.runtime.hypervisor)
     members = await call(lambda: hypervisor.monitor(below=below))
     return LowMembers(data=[LowMember(session=session, **member.to_json()) for session, member in members])

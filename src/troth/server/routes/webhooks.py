@@ -27,7 +27,7 @@ class NewWebhook(BaseModel):
 
     url: str = Field(max_length=2000, description="an `https` address on the public internet")
     sessions: list[Annotated[str, Field(min_length=1, max_length=200)]] = Field(
-        default_factory=list, max_length=100, description="ids of runs and conversations; all of the owner's without"
+        default_factory=list, max_length=100, description="ids of runs and conversations (default: the owner's)"
     )
     description: str = Field(default="", max_length=500)
 
@@ -100,9 +100,9 @@ def _with_secret(endpoint: Endpoint) -> WebhookWithSecret:
 
 @router.post("/webhooks", status_code=201, response_model=WebhookWithSecret, **needs(Scope.ACT))
 async def register_webhook(body: NewWebhook, context: ContextDep, caller: CallerDep, once: OnceDep) -> Response:
-    """Register a receiver: it is called when work of this owner is done. Its secret is in this answer alone.
+    """Register a receiver: it is called when work of this owner is done. Only this response has its secret.
 
-    The address has to lead to the public internet, now and at every call. 409 if another one is told of the same.
+    The address must lead to the public internet, now and at every call. 409 if another webhook gets the same results.
     """
 
     async def work(seed: Seed) -> Response:
@@ -135,7 +135,7 @@ def show_webhook(webhook_id: WebhookId, context: ContextDep, caller: CallerDep) 
 
 @router.delete("/webhooks/{webhook_id}", status_code=204, **needs(Scope.ACT))
 async def delete_webhook(webhook_id: WebhookId, context: ContextDep, caller: CallerDep) -> None:
-    """Forget a receiver. Its deliveries are stored, and can be asked for."""
+    """Delete a receiver. Its deliveries stay stored, and can be read."""
     await context.webhooks.delete(webhook_id, caller.sees)
 
 
@@ -145,8 +145,7 @@ async def rotate_secret(
 ) -> Response:
     """Make a new secret. Deliveries are signed with both for a while, so that none is refused meanwhile.
 
-    Send it with an `Idempotency-Key`: repeated without one, it makes another secret, and the one before the last signs
-    no more.
+    Send an `Idempotency-Key`: a repetition without one makes another secret, and the oldest of the three signs no more.
     """
 
     async def work(seed: Seed) -> Response:

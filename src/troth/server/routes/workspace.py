@@ -115,7 +115,7 @@ async def read_text(
 async def write_text(
     session_id: SessionId, agent: AgentId, path: TextPath, body: NewText, context: ContextDep, caller: CallerDep
 ) -> WorkspaceText:
-    """Write a text. It may be written again."""
+    """Write a text. Can be repeated."""
     workspace = await workspace_of(context, caller, session_id, agent)
     return WorkspaceText(path=await call(workspace.write, path, body.text), text=body.text)
 
@@ -124,7 +124,7 @@ async def write_text(
 async def delete_text(
     session_id: SessionId, agent: AgentId, path: TextPath, context: ContextDep, caller: CallerDep
 ) -> Deleted:
-    """Delete a text. It may be asked again."""
+    """Delete a text. Can be repeated."""
     workspace = await workspace_of(context, caller, session_id, agent)
     return Deleted(path=path, is_new=await call(workspace.delete, path))
 

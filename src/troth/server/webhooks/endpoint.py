@@ -53,7 +53,7 @@ class Endpoint:
         return channel_name(self.id)
 
     def secrets_at(self, now: float) -> list[str]:
-        """The secrets that count at a moment, the newest first."""
+        """The secrets that count at a moment, newest first."""
         return [secret.value for secret in self.secrets if secret.until is None or secret.until > now]
 
     def rotated(self, secret: str, old_until: float) -> "Endpoint":

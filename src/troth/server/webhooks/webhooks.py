@@ -329,7 +329,7 @@ class Webhooks:
         return self.get(endpoint_id)
 
     async def delete(self, endpoint_id: str, owner: str | None = None) -> None:
-        """Forget a receiver. Its deliveries are stored, and can be asked for."""
+        """Delete a receiver. Its deliveries stay stored, and can be read."""
         await self._change("deleted", self._changeable(endpoint_id, owner), lambda *_: {})
 
     async def replay(self, endpoint_id: str, delivery_id: str, owner: str | None = None) -> None:
