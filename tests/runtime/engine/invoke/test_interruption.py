@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from troth.bridge._threads.waiting_threads import is_parked
 from troth.runtime.engine import (
     EmbeddedEngine,
     Join,
@@ -149,7 +150,12 @@ def places(request, tmp_path):
 
 
 def others():
-    return {thread.name for thread in threading.enumerate() if not thread.name.startswith("troth-step")}
+    """The threads at work, but for those of steps. The bridge keeps its workers for the process, and they rest."""
+    return {thread.name for thread in threading.enumerate() if not is_kept(thread)}
+
+
+def is_kept(thread):
+    return thread.name.startswith("troth-step") or (thread.name.startswith("troth-worker") and is_parked(thread))
 
 
 def until(is_so, seconds=1.0):
