@@ -7,6 +7,7 @@ A page costs what it shows, whatever the store holds.
 """
 
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from enum import StrEnum
 
 from troth.bridge import call
@@ -28,7 +29,7 @@ from troth.runtime.store.list_records import (
 from troth.runtime.store.promise_records import DeliveryState, PromiseState
 from troth.runtime.workflows.document.problems import did_you_mean
 from troth.runtime.workflows.record.report import RunWord
-from troth.runtime.workflows.registry import FAMILY
+from troth.runtime.workflows.registry import FAMILIES
 
 __all__ = ["Lists", "words_of"]
 
@@ -54,14 +55,14 @@ class Lists:
         cursor: str | None = None,
         limit: int = 50,
     ) -> Page[RunItem]:
-        """A page of runs of workflows and sagas, the newest first.
+        """A page of runs of workflows and sagas, the newest first; also of those that a governed session carries out.
 
-        `state` is a word such as `rolled back`, or several; `session` is a governed session they were begun in.
+        `state` is a word such as `rolled back`, or several; `session` is a governed session that carries them out.
         `since` and `until` are seconds since 1970. `text` is looked for in ids, names and messages of errors; a page
         looks at 5,000 runs for it, so one with few or none can still have a `next`.
         """
         return self._store.lists.runs(
-            family=FAMILY,
+            family=FAMILIES,
             states=words_of(RunWord, state, "run"),
             label=workflow,
             session=session,
@@ -174,11 +175,17 @@ class Lists:
         return await call(lambda: self.deliveries(state=state, session=session, cursor=cursor, limit=limit))
 
     def counts(self) -> StoreCounts:
-        """How many there are in each state, as of now; of runs, those of workflows and sagas.
+        """How many there are in each state, as of now; of runs, those of workflows and sagas, in sessions or not.
 
         They are kept as states change, so they cost the same however much there is, and add up with the lists.
         """
-        return self._store.lists.counts(family=FAMILY)
+        counts = self._store.lists.counts(family=FAMILIES)
+        unknown = [word for word in counts.runs if word not in set(RunWord)]
+        if not unknown:
+            return counts
+        runs = dict(counts.runs)
+        damaged = sum(runs.pop(word) for word in unknown)
+        return replace(counts, runs={**runs, RunWord.DAMAGED.value: runs.get(RunWord.DAMAGED, 0) + damaged})
 
     async def acounts(self) -> StoreCounts:
         """`counts` for a task."""
@@ -203,7 +210,7 @@ class Lists:
 
         `kinds` are `run`, `conversation`, `session`, `promise` and `message`; all of them if none is named.
         """
-        return self._store.lists.search(text, kinds=kinds, cursor=cursor, limit=limit)
+        return self._store.lists.search(text, kinds=kinds, family=FAMILIES, cursor=cursor, limit=limit)
 
     async def asearch(
         self, text: str, *, kinds: Collection[str] | None = None, cursor: str | None = None, limit: int = 50

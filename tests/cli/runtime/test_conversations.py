@@ -83,7 +83,7 @@ def test_show(troth, talks):
     assert code == 0
     assert out.splitlines()[-6:] == [
         "user       How heavy is A7?",
-        "run        begun",
+        "run        started",
         'assistant  → weigh({"order": "A7"})',
         "weigh      → 3.5",
         "assistant  It weighs <b>3.5</b> kg.",
@@ -94,7 +94,7 @@ def test_show(troth, talks):
     assert (talk["id"], talk["error"]) == ("second", "ConnectionError: no line")
     assert [(one["who"], one["text"]) for one in talk["entries"]] == [
         ("user", "Look!"),
-        ("run", "begun"),
+        ("run", "started"),
         ("assistant", "let me look"),
         ("run", "failed: ConnectionError: no line"),
     ]

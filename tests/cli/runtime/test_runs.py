@@ -213,7 +213,7 @@ def test_follow(store, troth):
     """A run that is over is told from its beginning to its end; a line of JSON for each event."""
     code, out, _ = troth("runs", "show", "bad-1", "--follow")
     assert code == 0
-    assert out.splitlines()[0] == "▶ bad-1 begun"
+    assert out.splitlines()[0] == "▶ bad-1 started"
     assert "↻ b  attempt 1: ValueError: parcel too heavy: 198, retry after" in out
     assert out.splitlines()[-1] == "↶ bad-1 rolled back"
     lines = [json.loads(line) for line in troth("runs", "show", "bad-1", "--follow", "--json")[1].splitlines()]

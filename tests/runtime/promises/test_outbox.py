@@ -173,6 +173,22 @@ def test_a_dead_letter_that_reached_somebody_all_the_same(runtime):
     assert runtime.outbox.counts() == (1, 1, 0, 0, 0)
 
 
+def test_a_replay_through_a_channel_that_there_is_not(runtime):
+    """What was sent to a mistyped name is stored, says so, and goes on through the right one."""
+    channel = Switch(mode="up")
+    runtime.open_channel(channel)
+    delivery = promised(runtime, channel)
+    until(lambda: runtime.outbox.find(delivery).state is DeliveryState.DELIVERED)
+    runtime.outbox.replay(delivery, channel="typo")
+    until(lambda: runtime.outbox.find(delivery).state is DeliveryState.STORED)
+    with pytest.raises(MisuseError, match="is stored, so it is already pending(.|\n)*--channel NAME"):
+        runtime.outbox.replay(delivery)
+    runtime.outbox.replay(delivery, channel=channel.name)
+    until(lambda: runtime.outbox.find(delivery).state is DeliveryState.DELIVERED)
+    assert channel.ids == [delivery, delivery]
+    assert runtime.outbox.counts().is_balanced
+
+
 def test_two_channels_that_are_the_second_route_of_each_other(runtime):
     """What tells that something was given up goes through each of them once, not to and fro for ever."""
     channels = {name: Switch(name, "refusing") for name in "ab"}

@@ -36,7 +36,7 @@ def test_acts_have_their_outcomes_and_refusals_their_reasons(hypervisor, session
     assert told[2][::2] == ("workspace", "written")
     assert ("step", "book", "done") in told
     assert ("step", "pay", "failed") in told
-    assert not [activity for activity in told if activity[2] == "begun"], "each has ended"
+    assert not [activity for activity in told if activity[2] == "started"], "each has ended"
     numbers = {row.seq: row.kind for row in hypervisor.events(session=session)}
     assert numbers[did["a"][0].number] == "act.begun"
 
@@ -52,4 +52,4 @@ def test_a_cut_trail_and_an_unreadable_entry(hypervisor, session, member):
     entries = [row for row in hypervisor.events(session=session) if row.kind.startswith("act.")]
     assert outcomes(activity_of(entries[1:])["a"]) == [("act", "look", "done"), ("act", "deploy", "done")]
     broken = [entries[0]._replace(data="no json"), *entries[2:]]
-    assert outcomes(activity_of(broken)["a"]) == [("act", "", "begun"), ("act", "deploy", "done")]
+    assert outcomes(activity_of(broken)["a"]) == [("act", "", "started"), ("act", "deploy", "done")]

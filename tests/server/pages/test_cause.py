@@ -20,8 +20,8 @@ KINDS = {
     "rolled back": ("rolls", {"order": "A7"}, "ship failed", "parcel too heavy: 500 kg", "steps.py:"),
     "rollback incomplete": ("resists", {"order": "A7"}, "undo charge failed", "the bank does not answer", "steps.py:"),
     "two at once": ("both", {}, "left failed", "the left hand dropped it", "steps.py:"),
-    "too late": ("late", {}, "slow failed", "0.05", ""),
-    "over its budget": ("spent", {"order": "A7"}, "", "budget", ""),
+    "too late": ("late", {}, "slow failed", "0.05", "late.yaml:"),
+    "over its budget": ("spent", {"order": "A7"}, "", "budget", "spent.yaml:"),
     "with a message of forty lines": (
         "long_error",
         {"order": "A7"},
@@ -40,8 +40,8 @@ KINDS = {
 
 
 ANSWERS = {
-    "a question that was denied": ("agreed failed", "was denied by ann: it is too heavy to fly"),
-    "a question that nobody answered": ("agreed failed", "no answer came within"),
+    "a question that was denied": ("agreed failed", "was denied by ann: it is too heavy to fly", "asks.yaml:"),
+    "a question that nobody answered": ("agreed failed", "no answer came within", "asks.yaml:"),
 }
 
 

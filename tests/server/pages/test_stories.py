@@ -101,7 +101,7 @@ def test_what_a_run_does_just_now_is_told_first(own, tab):
     assert shown in whole
     gated = own.start("gated")
     page = view.open(f"runs/{gated}")
-    page.locator(".activity", has_text="at work on gate, begun").wait_for()
+    page.locator(".activity", has_text="at work on gate, started").wait_for()
     (own.folder / "go").write_text("")
     page.wait_for_selector(".activity", state="detached")
 

@@ -102,7 +102,7 @@ def entries_of(events: Iterable[Event]) -> Iterator[TranscriptEntry]:
             case "message":
                 yield from _of_message(event.at, message_of(event), tools)
             case "run.started":
-                yield TranscriptEntry(event.at, "run", "begun")
+                yield TranscriptEntry(event.at, "run", "started")
             case "run.ended":
                 yield TranscriptEntry(event.at, "run", _ending(event))
 

@@ -50,9 +50,18 @@ class Engine(Protocol):
         """The names of the decisions that it knows."""
 
     def run(
-        self, decision: Decision | str, /, *args: object, run_id: str | None = None, label: str | None = None
+        self,
+        decision: Decision | str,
+        /,
+        *args: object,
+        run_id: str | None = None,
+        label: str | None = None,
+        promise: Callable[[Transaction], object] | None = None,
     ) -> Any:
-        """Carry out a run to its end, here, and return its result. With the id of an older run, go on with that one."""
+        """Carry out a run to its end, here, and return its result. With the id of an older run, go on with that one.
+
+        `promise` writes more in the commit that writes down the run, which has to be new then.
+        """
 
     async def arun(
         self, decision: Decision | str, /, *args: object, run_id: str | None = None, label: str | None = None

@@ -334,7 +334,10 @@ class Outbox:
         self._held.drop(delivery_id)
 
     def replay(self, delivery_id: str, *, channel: str | None = None) -> None:
-        """Owe a dead or delivered delivery once more, under the same id; through `channel`, if one is named."""
+        """Owe a dead or delivered delivery once more, under the same id; through `channel`, if one is named.
+
+        Also one that is stored, through a channel that is named: there was none for it, or it was the wrong one.
+        """
         self.store.commit(OUTBOX_REPLAY, lambda tx: self._replay(tx, delivery_id, channel))
 
     async def areplay(self, delivery_id: str, *, channel: str | None = None) -> None:
@@ -353,8 +356,10 @@ class Outbox:
         if record.state is DeliveryState.EXPIRED:
             since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(record.finished_at))
             raise MisuseError(f"The delivery {delivery_id!r} has expired since {since}: its result is gone.")
+        advice = "To send it through another channel, name that one (`--channel NAME`)."
         raise MisuseError(
             f"The delivery {delivery_id!r} is {record.state}, so it is already pending. Nothing was done."
+            + (f"\n{advice}" if record.state is DeliveryState.STORED else "")
         )
 
     # The sweep

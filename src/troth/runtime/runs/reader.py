@@ -1,6 +1,7 @@
 """Read the runs of a store as reports, and as events while they happen."""
 
 import asyncio
+import heapq
 import itertools
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -18,7 +19,7 @@ from troth.runtime.workflows.document.problems import did_you_mean, nearest
 from troth.runtime.workflows.record.build_report import tell_damaged
 from troth.runtime.workflows.record.report import RunReport, RunWord
 from troth.runtime.workflows.record.run_events import GATHER, EventReader, Quiet, RunEvent, RunEventPages
-from troth.runtime.workflows.registry import FAMILY, WorkflowRegistry, governed_run, is_workflow
+from troth.runtime.workflows.registry import FAMILIES, GOVERNED, WorkflowRegistry, governed_run, is_workflow
 
 __all__ = ["RunReader"]
 
@@ -55,11 +56,15 @@ class RunReader:
     def report(self, run_id: str, *, talks: bool = False) -> RunReport:
         """What has become of a run so far; `talks=True` with the conversations of its agents."""
         run = self._existing(run_id)
+        return self._report(run if governed_run(run) is not None else _checked(run), talks=talks)
+
+    def _report(self, run: RunRecord, *, talks: bool = False) -> RunReport:
         governed = governed_run(run)
         if governed is None:
-            return self._workflows.build_report(_checked(run), self._engine.steps(run_id), talks=talks)
-        report = self._workflows.build_report(governed.run, self._engine.steps(run_id), talks=talks)
-        return replace(report, session=governed.session, agent=governed.agent)
+            return self._workflows.build_report(run, self._engine.steps(run.id), talks=talks)
+        report = self._workflows.build_report(governed.run, self._engine.steps(run.id), talks=talks)
+        doer = self._store.read_sessions(lambda rows: rows.doer(run.id))  # a kill may have handed it to another member
+        return replace(report, session=governed.session, agent=doer or governed.agent)
 
     def newest(self, limit: int, state: RunWord | str | None) -> list[RunReport]:
         """The newest runs, the newest first; only those in `state`, if it is given."""
@@ -88,7 +93,7 @@ class RunReader:
         try:
             if run.state is RunState.DAMAGED:
                 self._engine.find(run.id)  # says what is wrong
-            return self._workflows.build_report(run, self._engine.steps(run.id))
+            return self._report(run)
         except StoreBusyError:
             raise
         except StoreError as damage:
@@ -96,12 +101,15 @@ class RunReader:
 
     def _newest_records(self, state_word: RunWord | None, limit: int) -> Iterator[RunRecord]:
         """Every run of a workflow that may be in the given state, the newest first, a page at a time."""
+        if state_word in (None, RunWord.DAMAGED):
+            return self._pages(None, None, _PAGE)
+        pages = (self._pages(family, state_word, max(1, min(limit, _PAGE))) for family in FAMILIES)
+        return heapq.merge(*pages, key=lambda run: (run.created_at, run.id), reverse=True)
+
+    def _pages(self, family: str | None, word: str | None, size: int) -> Iterator[RunRecord]:
         before: tuple[float, str] | None = None
-        word = None if state_word is RunWord.DAMAGED else state_word
-        family = None if word is None else FAMILY
-        size = _PAGE if word is None else max(1, min(limit, _PAGE))
         while page := self._engine.list(family=family, word=word, before=before, limit=size):
-            yield from filter(is_workflow, page)
+            yield from (run for run in page if is_workflow(run) or run.decision.startswith(GOVERNED))
             last = page[-1].created_at, page[-1].id
             if before is not None and not last < before:
                 return  # an index that is damaged leads round in circles

@@ -71,4 +71,5 @@ def _told(row: AuditRow, topic: str, word: str, data: Mapping[str, Any]) -> Acti
         return Activity(row.seq, row.at, topic, str(data.get("what", "")), topic, str(data.get("why", "")))
     names = ("step", "what", "path", "snapshot", "name", "conversation")
     what = next((str(data[name]) for name in names if data.get(name)), "")
-    return Activity(row.seq, row.at, topic, what, str(data.get("state") or word or "recorded"))
+    outcome = "started" if word == "begun" else word
+    return Activity(row.seq, row.at, topic, what, str(data.get("state") or outcome or "recorded"))

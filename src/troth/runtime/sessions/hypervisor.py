@@ -29,6 +29,7 @@ from troth.runtime.arguments import check_path
 from troth.runtime.conversations import Conversation, Conversations
 from troth.runtime.engine import RunFailedError
 from troth.runtime.engine.commands import Command, Govern
+from troth.runtime.engine.errors import RunMismatchError
 from troth.runtime.engine.open import check_local_engine, local_engine
 from troth.runtime.engine.port import LocalEngine
 from troth.runtime.sagas.outcome import SagaFailedError, SagaOutcome, SagaState
@@ -595,8 +596,17 @@ class Hypervisor:
         this_id = run_id or new_id(workflow.spec.name)
         self._check_standing(session_id, agent, f"the run of {workflow.spec.name!r}")
         args = (session_id, agent, this_id, values, workflow.linked.source)
+
+        def tell(tx: Transaction) -> None:
+            """It goes on for this member from its first moment on: also while it waits for what comes first."""
+            tx.sessions.add_work(this_id, session_id, agent, "run", workflow.spec.name, self.store.clock())
+
         with self.governance.anchoring(this_id), contextlib.suppress(RunFailedError):  # the report tells
-            self.engine.run(f"session {name}", *args, run_id=this_id)
+            begin = partial(self.engine.run, f"session {name}", *args, run_id=this_id, label=workflow.spec.name)
+            try:
+                begin(promise=tell)
+            except RunMismatchError:  # there is one of this id: it is attached to, if it is the same
+                begin()
         record = self.engine.find(this_id)
         assert record is not None
         report = self._workflows.build_report(renamed(record, name), self.engine.steps(this_id))

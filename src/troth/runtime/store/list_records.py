@@ -67,6 +67,10 @@ class RunItem(NamedTuple):
     parent: str | None
     forked_from: str | None
     is_cancel_requested: bool
+    session: str | None
+    """The governed session that carries it out; None where none does."""
+    agent: str | None
+    """The member of that session for whom it goes on."""
 
 
 class OpenWaitItem(NamedTuple):

@@ -25,7 +25,7 @@ from troth.runtime.store.list_records import (
 from troth.runtime.store.rows.open_waits import list_open_waits
 from troth.runtime.store.rows.other_lists import count_states, list_conversations, list_sessions, read_changes
 from troth.runtime.store.rows.promise_lists import list_deliveries, list_promises
-from troth.runtime.store.rows.run_lists import RunFilter, list_runs
+from troth.runtime.store.rows.run_lists import RunFilter, families_of, list_runs
 from troth.runtime.store.rows.search import SearchIndex, search
 
 __all__ = ["MOST", "StoreLists"]
@@ -57,7 +57,7 @@ class StoreLists:
     def runs(
         self,
         *,
-        family: str | None = None,
+        family: str | Collection[str] | None = None,
         states: Collection[str] | None = None,
         label: str | None = None,
         session: str | None = None,
@@ -70,7 +70,8 @@ class StoreLists:
     ) -> Page[RunItem]:
         """A page of runs, the newest first.
 
-        `family` is how the names of their decisions begin, as in `workflow:`; `label` is the name of the workflow;
+        `family` is how the names of their decisions begin, as in `workflow:`, one or several; `label` is the name of
+        the workflow;
         `session` a governed session that they belong to, `owner` whoever began them through a server. `since` and
         `until` are seconds since 1970, the first counting and the second not. `text` is looked for in ids, names and
         messages of errors, without regard to case; a page looks at 5,000 runs for it, and its `next` goes on from
@@ -78,7 +79,7 @@ class StoreLists:
         """
         check_limit(limit)
         words = None if states is None else {str(state) for state in states}
-        run_filter = RunFilter(family, words, label, session, owner, since, until, text or None)
+        run_filter = RunFilter(families_of(family), words, label, session, owner, since, until, text or None)
         if words is not None and not words:
             return Page(())
         return self._with_living(
@@ -152,9 +153,10 @@ class StoreLists:
             lambda execute: list_deliveries(execute, states=words, session=session, cursor=cursor, limit=limit)
         )
 
-    def counts(self, *, family: str | None = None) -> StoreCounts:
-        """How many there are in each state, as of now; of runs, those of a family, if it is named."""
-        return self._with_living(lambda execute, living: count_states(execute, family, living))
+    def counts(self, *, family: str | Collection[str] | None = None) -> StoreCounts:
+        """How many there are in each state, as of now; of runs, those of a family or of several, if any is named."""
+        families = families_of(family)
+        return self._with_living(lambda execute, living: count_states(execute, families, living))
 
     def changes(self, *, after: int = 0, limit: int = 1000) -> StateChanges:
         """What came into another state behind change `after`, in the order in which it was committed.
@@ -176,25 +178,35 @@ class StoreLists:
         return self._answer(look)
 
     def search(
-        self, text: str, *, kinds: Collection[str] | None = None, cursor: str | None = None, limit: int = 50
+        self,
+        text: str,
+        *,
+        kinds: Collection[str] | None = None,
+        family: str | Collection[str] | None = None,
+        cursor: str | None = None,
+        limit: int = 50,
     ) -> Page[SearchHit]:
         """What has each word of `text` in its id, its name or, of a conversation, in what was said.
 
         Without regard to case, and also where a word is a part of a longer one. `kinds` are `run`, `conversation`,
-        `session`, `promise` and `message`. A page looks at so many rows of each, and for half a second goes on by
-        itself until it has found something; its `next` continues from there. A file keeps an index of messages, where
-        its SQLite has full text: it is made in the background when somebody has searched, and then makes searches
-        quick, however many messages there are. It holds the first 100,000 letters of each.
+        `session`, `promise` and `message`; of runs those of a family, or of several, if any is named. A page looks at
+        so many rows of each, and for half a second goes on by itself until it has found something; its `next` continues
+        from there. A file keeps an index of messages, where its SQLite has full text: it is made in the background when
+        somebody has searched, and then makes searches quick, however many messages there are. It holds the first
+        100,000 letters of each.
         """
         check_limit(limit)
         if not text.strip():
             raise MisuseError("There is nothing to search for. Give a part of an id, of a name, or of a message.")
         wanted = None if kinds is None else set(kinds)
+        families = families_of(family)
         deadline = time.monotonic() + _SEARCH_TIME
 
         def look(place: str | None) -> Page[SearchHit]:
             return self._answer(
-                lambda execute: search(execute, text, wanted, cursor=place, limit=limit, index=self._index)
+                lambda execute: search(
+                    execute, text, wanted, cursor=place, limit=limit, index=self._index, families=families
+                )
             )
 
         page = look(cursor)

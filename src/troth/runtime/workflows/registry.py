@@ -39,10 +39,12 @@ from troth.runtime.workflows.record.build_report import build_report, unattended
 from troth.runtime.workflows.record.lineage import doer, origins_of
 from troth.runtime.workflows.record.report import RunReport
 from troth.runtime.workflows.record.run_events import EventReader
+from troth.runtime.workflows.record.written_lines import WrittenLines, lines_of, lines_stream, with_written_lines
 from troth.runtime.workflows.recorded import arguments_of
 from troth.runtime.workflows.spec import LIMITS, RunBudget, WorkflowSpec
 
 __all__ = [
+    "FAMILIES",
     "FAMILY",
     "GOVERNED",
     "CannotGoOnHereError",
@@ -63,6 +65,8 @@ FAMILY = "workflow:"
 _OF_SESSION = "session "
 GOVERNED = f"{_OF_SESSION}{FAMILY}"
 """How those begin that a governed session carries out."""
+FAMILIES = (FAMILY, GOVERNED)
+"""Both: what lists of runs have."""
 
 
 class CannotGoOnHereError(InvalidWorkflowError):
@@ -124,6 +128,12 @@ def _word_for(
         return None
     word = word_for(run_id, state, steps(), spec)
     return None if word == state.value else word
+
+
+def _lacks_a_line(run: RunReport) -> bool:
+    """Whether something failed without any of the user's code."""
+    errors = [step.error for step in run.steps if step.error is not None]
+    return any(not error.place for error in errors) or (run.stopped_at is not None and run.error is not None)
 
 
 def is_workflow(run: RunRecord) -> bool:
@@ -197,17 +207,34 @@ class WorkflowRegistry:
         """
         store = self._store
         last = store.last_event(name)
-        if last and (workflow.saga is None or KEY in self._last_document(name)):
+        is_kept = bool(last and (workflow.saga is None or KEY in self._last_document(name)))
+        lines, stream = lines_of(workflow.spec), lines_stream(name)
+        last_lines = store.last_event(stream) if lines else 0
+        are_lines_kept = not lines or bool(last_lines and lines == self._lines_of(name))
+        if is_kept and are_lines_kept:
             return
         document = dump_workflow(workflow.spec)
         if workflow.saga is not None:
             document[KEY] = dump_saga(workflow.saga)
 
         def keep_once(tx: Transaction) -> None:
-            if tx.last_event(name) == last:
+            if not is_kept and tx.last_event(name) == last:
                 tx.append_event(name, "document", document, store.clock())
+            if not are_lines_kept and tx.last_event(stream) == last_lines:
+                tx.append_event(stream, "lines", lines, store.clock())
 
         store.commit(RUN_START, keep_once)
+
+    def _lines_of(self, name: str) -> WrittenLines:
+        """Where the steps of a workflow are written; nothing where that was not kept, or cannot be read."""
+        stream = lines_stream(name)
+        try:
+            last = self._store.last_event(stream)
+            events = self._store.events(stream, after=last - 1) if last else []
+        except DamagedStoreError:
+            return {}
+        lines = events[-1].payload if events else None
+        return lines if isinstance(lines, dict) else {}
 
     def _last_document(self, name: str) -> Mapping[str, Any]:
         """What was written last of the workflow that has this name; nothing where that cannot be read."""
@@ -295,6 +322,8 @@ class WorkflowRegistry:
         store = self._store
         talk_of = partial(talk_in, store) if talks else None
         report = build_report(run, rows, self.spec_of(run), inputs, source, partial(usage_of, store), talk_of)
+        if _lacks_a_line(report):
+            report = with_written_lines(report, self._lines_of(run.decision))
         if run.state is RunState.WAITING and not self.is_held(run.id):
             return unattended(report, self._untaken(run.id))
         if run.state is RunState.INTERRUPTED and (holder := store.holder(f"run:{run.id}")) is not None:

@@ -14,7 +14,7 @@ from troth.runtime.store import DamagedStoreError, Store
 from troth.runtime.store.list_records import changes_topic
 from troth.runtime.store.sqlite.transaction import history_topic, stream_topic
 from troth.runtime.workflows.execute.waits import approval_signal
-from troth.runtime.workflows.registry import FAMILY
+from troth.runtime.workflows.registry import FAMILIES
 from troth.server.context import ServerContext
 from troth.server.errors import ApiError
 from troth.server.streams.feeds import EventPage, Item
@@ -118,5 +118,5 @@ def _everything(store: Store) -> object:
     last, counts = store.lists.changes(limit=1).last, store.lists.counts()
     if not counts.runs.get("running"):
         return last, counts
-    at_work = [run.id for run in store.lists.runs(family=FAMILY, states=["running"], limit=_AT_WORK)]
+    at_work = [run.id for run in store.lists.runs(family=FAMILIES, states=["running"], limit=_AT_WORK)]
     return last, counts, store.lists.open_waits(at_work, signal=_ASKED)

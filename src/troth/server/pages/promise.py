@@ -19,6 +19,7 @@ __all__ = ["act", "show"]
 _KINDS = {"done": "reports how the work ended", "progress": "reports progress"}
 _OUTCOMES = {"delivered": "✓", "acknowledged": "✓", "failed": "✗", "declined": "↩", "lost": "?"}
 _OVER = (DeliveryState.DELIVERED, DeliveryState.EXPIRED)
+_REPLAYED = (DeliveryState.DEAD, DeliveryState.DELIVERED, DeliveryState.STORED)
 
 
 async def show(view: View) -> HtmlPage:
@@ -119,15 +120,24 @@ def _delivery(view: View, promise: PromiseRecord, record: DeliveryRecord) -> Htm
     path = address("promises", promise.id)
     fields = {"delivery": record.id}
     rerouted = record.channel and promise.channel and record.channel != promise.channel
+    is_stored = record.state is DeliveryState.STORED  # where to is what is missing
     buttons = [
         view.button(
             path,
             "Replay",
             scope=Scope.ACT,
             fields={**fields, "do": "replay"},
-            inputs=[field("channel", "through another channel", hint=record.channel or "", key=f"to-{record.id}-")],
+            inputs=[
+                field(
+                    "channel",
+                    "through another channel",
+                    required=is_stored,
+                    hint=record.channel or "",
+                    key=f"to-{record.id}-",
+                )
+            ],
         )
-        if record.state in (DeliveryState.DEAD, DeliveryState.DELIVERED)  # what is pending is not sent again
+        if record.state in _REPLAYED  # what is pending is not sent again
         else None,
         view.button(path, "Acknowledge", scope=Scope.ACT, fields={**fields, "do": "ack"})
         if record.state not in _OVER

@@ -14,7 +14,7 @@ from troth.runtime.workflows.render.markup import Html, cut, join, shown_json, t
 from troth.runtime.workflows.render.run_parts import cause, commands, question, row, undone
 from troth.runtime.workflows.render.svg import graph_svg
 from troth.runtime.workflows.render.words import RUN_MARKS, short_place, span, used
-from troth.server.access.owners import acheck_seen, aclaim, afind
+from troth.server.access.owners import aclaim
 from troth.server.access.scopes import Scope, check_scope
 from troth.server.channels import HttpChannel
 from troth.server.errors import ApiError, not_found
@@ -24,7 +24,7 @@ from troth.server.pages.frame.view import View
 from troth.server.pages.lists.queries import BAD, ListFilter, find_runs
 from troth.server.pages.run_activity import activity, until
 from troth.server.pages.run_diff import difference_table
-from troth.server.run_reports import areport
+from troth.server.run_reports import afind_run, areport
 
 __all__ = ["act", "show"]
 
@@ -62,24 +62,11 @@ def _completed(view: View, run: RunReport) -> str | None:
 
 async def _find(view: View, run_id: str) -> RunReport:
     """A run of whoever looks, or of a session of theirs."""
-    try:
-        await afind(view.context, view.caller, "run", run_id)
-    except ApiError:
-        if not await _is_of_own_session(view, run_id):
-            raise
+    await afind_run(view.context, view.caller, run_id)
     try:
         return await areport(view.context.runtime, run_id, talks=True)
     except UnknownRunError as unknown:
         raise not_found("run", run_id, advice="It may be in another store, or its id may be incomplete.") from unknown
-
-
-async def _is_of_own_session(view: View, run_id: str) -> bool:
-    """Whether a session of whoever looks governs the run. No server began it, so none has written down whose it is."""
-    try:
-        run = await areport(view.context.runtime, run_id)
-    except UnknownRunError:
-        return False
-    return run.session is not None and await acheck_seen(view.context, view.caller, run.session, "session")
 
 
 def _top(view: View, run: RunReport, parent: str | None, completed: str | None) -> Html:
@@ -120,7 +107,7 @@ def _about(view: View, run: RunReport, parent: str | None, completed: str | None
     took = span(run.ended_at - run.created_at) if run.ended_at is not None else ""
     origin = run.forked_from
     return facts(
-        fact("begun", moment(run.created_at)),
+        fact("started", moment(run.created_at)),
         fact("ended", moment(run.ended_at), f", took {took}") if took else None,
         fact("session", tag("a", run.session, href=view.link("sessions", run.session)), f" by {run.agent}")
         if run.session

@@ -31,7 +31,7 @@ def _line(step: StepReport) -> Html | None:
     mark, name = tag("span", MARKS[step.state], class_=step.state), tag("b", step.place)
     match step.state:
         case StepWord.RUNNING:
-            return join(mark, " at work on ", name, ", begun " if step.started_at else None, moment(step.started_at))
+            return join(mark, " at work on ", name, ", started " if step.started_at else None, moment(step.started_at))
         case StepWord.RESTING:
             return join(
                 mark, " ", name, f" failed {times(len(step.attempts))}; it is tried again ", moment(step.wake_at)

@@ -2,6 +2,7 @@
 
 import time
 
+from troth.runtime.assemble import store_options
 from troth.runtime.workflows.record.report import RunWord
 from troth.runtime.workflows.render.markup import Html, join, tag
 from troth.server.errors import ApiError
@@ -41,8 +42,22 @@ async def show(view: View) -> HtmlPage:
         _filters(view, words),
         rows((item_row(view, run) for run in page), "runs-rows") if page.items else _nothing(view, words, page.next),
         pager(view.link("runs"), words, page.next),
+        _about_damage(view) if words["state"] == RunWord.DAMAGED else None,
     )
     return HtmlPage("Runs", body, "runs", "on=all")
+
+
+def _about_damage(view: View) -> Html:
+    """What this list cannot know."""
+    command = f"troth store check{store_options(view.context.store)}"
+    return tag(
+        "p",
+        "Lists show the state that was recorded last. Of a run whose state can be read, damage elsewhere in its record "
+        "is seen on its own page; ",
+        tag("code", command),
+        " reads everything, and lists what is damaged.",
+        class_="soft",
+    )
 
 
 async def _failures(view: View) -> HtmlPage:
@@ -149,7 +164,7 @@ def _filters(view: View, words: dict[str, str]) -> Html:
         ),
         choices(
             "since",
-            "begun within",
+            "started within",
             [*_AGES, *([words["since"]] if words["since"] not in ("", *_AGES) else [])],
             words["since"],
         ),

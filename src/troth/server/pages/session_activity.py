@@ -12,7 +12,7 @@ from troth.server.pages.frame.view import View
 __all__ = ["activity_lists", "below", "refusals"]
 
 _SHOWN = 50  # of each member; all of them are in `--json`
-_MARKS = {"done": "✓", "completed": "✓", "failed": "✗", "refused": "✗", "begun": "▶"}
+_MARKS = {"done": "✓", "completed": "✓", "failed": "✗", "refused": "✗", "started": "▶"}
 
 
 def activity_lists(view: View, session: Session, did: dict[str, list[Activity]]) -> Html:

@@ -27,7 +27,7 @@ from troth.server.errors import ApiError, not_found
 from troth.server.idempotency import OnceDep, Seed
 from troth.server.json_response import JSONResponse
 from troth.server.prefer import PreferDep, Preference
-from troth.server.run_reports import areport
+from troth.server.run_reports import afind_run, areport
 from troth.server.streams.sources import RunEventSource
 from troth.server.streams.sse import CursorDep, EventStream, FollowDep, stream_of
 from troth.server.telemetry import trace_context, tracing
@@ -88,6 +88,8 @@ class RunInfo(BaseModel):
     waiting_for: list[str]
     forked_from: str | None = None
     cancel_requested: bool = False
+    session: str | None = Field(default=None, description="the governed session that carries it out")
+    agent: str | None = Field(default=None, description="the member of that session for whom it goes on")
     steps: list[StepInfo]
 
 
@@ -112,6 +114,8 @@ def info(run: RunReport) -> RunInfo:
         waiting_for=[step.place for step in run.waiting_for],
         forked_from=run.forked_from,
         cancel_requested=run.cancel_requested,
+        session=run.session,
+        agent=run.agent,
         steps=[
             StepInfo(
                 place=step.place,
@@ -214,7 +218,7 @@ async def _shown(context: ServerContext, run_id: str) -> RunReport | None:
 @router.get("/runs/{run_id}", **needs(Scope.READ))
 async def show_run(run_id: RunId, context: ContextDep, caller: CallerDep, prefer: PreferDep) -> RunInfo:
     """A run as it is now; with `Prefer: wait=N` as it is at its end, or after N seconds."""
-    await afind(context, caller, "run", run_id)
+    await afind_run(context, caller, run_id)
     if await _shown(context, run_id) is None:
         raise not_found("run", run_id)
     return info(await awaited(context, run_id, prefer))
@@ -240,7 +244,7 @@ async def run_events(
     follow: FollowDep,
 ) -> Response:
     """What happens in a run, as it happens; ends with the run. 204 if it is over and nothing follows the cursor."""
-    await afind(context, caller, "run", run_id)
+    await afind_run(context, caller, run_id)
     run = await _exists(context, run_id)
     make = partial(RunEventSource, context.runtime, run_id)  # for the first one who follows the run
     if run.is_over and after and after == (await aread(context.store, partial(make().read, after))).last:

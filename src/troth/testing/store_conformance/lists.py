@@ -126,6 +126,49 @@ def runs_of_a_session_or_an_owner_are_listed(ground: StoreGround) -> None:
 
 
 @check("lists")
+def runs_of_several_families_are_one_list(ground: StoreGround) -> None:
+    """Those of workflows, and those that a session carries out: in lists, counts and searches, with whose they are."""
+    families = ("flow:", "session flow:")
+
+    def write(tx: Transaction) -> None:
+        tx.server.claim("session", "here", "ann", 0.0)
+        for number in range(9):
+            decision = ("flow:x", "session flow:x", "session act look")[number % 3]
+            tx.add_run(f"r{number}", decision, "[]", float(number), label=None if number % 3 == 2 else "x")
+            if number % 3:
+                place, kind = "here" if number < 6 else "there", "run" if number % 3 == 1 else "act"
+                tx.sessions.add_work(f"r{number}", place, f"a{number}", kind, "x", float(number))
+        tx.server.claim("run", "r3", "ann", 3.0)
+        for number in (1, 3, 5):
+            tx.finish_run(f"r{number}", RunState.COMPLETED, 20.0 + number)
+
+    with ground.open() as store:
+        store.commit(POINT, write)
+
+        def ids(limit: int, **wanted: Any) -> list[str]:
+            return _walk(store.lists.runs, limit, family=families, **wanted)
+
+        for limit in (1, 2, 50):
+            assert ids(limit) == ["r7", "r6", "r4", "r3", "r1", "r0"]
+            assert ids(limit, states=["completed"]) == ["r3", "r1"]
+            assert ids(limit, states=["damaged"]) == []
+            assert ids(limit, label="x", states=["interrupted"]) == ["r7", "r6", "r4", "r0"]
+            assert ids(limit, session="here") == ["r4", "r1"]
+            assert ids(limit, owner="ann") == ["r4", "r3", "r1"]
+            assert ids(limit, text="R4") == ["r4"]
+        with enrolled(store) as owner:
+            store.commit(POINT, methodcaller("claim", run_topic("r4"), owner.id, "t", store.clock()))
+            assert ids(1, states=["running"]) == ["r4"]
+            counts = store.lists.counts(family=families).runs
+            assert counts == {"completed": 2, "interrupted": 3, "running": 1}
+        places = {item.id: (item.session, item.agent) for item in store.lists.runs()}
+        assert (places["r0"], places["r4"], places["r7"]) == ((None, None), ("here", "a4"), ("there", "a7"))
+        assert _walk(store.lists.search, 2, text="r", kinds=["run"], family=families) == [
+            *("r7", "r6", "r4", "r3", "r1", "r0")
+        ]
+
+
+@check("lists")
 def conversations_are_listed_by_their_last_run(ground: StoreGround) -> None:
     """A conversation is known by its log: by whom, what was said first, and how its last run ended."""
 

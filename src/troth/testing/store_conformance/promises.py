@@ -116,7 +116,16 @@ def a_delivery_is_leased_once(ground: StoreGround) -> None:
         counts = store.promises.counts()
         assert counts.is_balanced
         assert (counts.delivered, counts.stored) == (2, 10)
-        assert perform(lambda tx: tx.promises.offer("sess", "chat", None, 96.0)) == 10
+        replay = [("p4-done-1", None), ("p4-done-1", "typo"), ("p4-done-1", "chat")]
+        assert perform(lambda tx: tx.promises.replay(*replay[0], 95.1)) is False, "through which channel?"
+        assert perform(lambda tx: tx.promises.replay(*replay[1], 95.2)) is True
+        assert perform(lambda tx: tx.promises.replay(*replay[2], 95.3)) is False, "it is due"
+        assert perform(lambda tx: tx.promises.store_unserved(95.4)) == 1
+        assert store.promises.counts() == counts
+        assert perform(lambda tx: tx.promises.replay(*replay[2], 95.5)) is True
+        assert store.promises.next_due("chat", "first") == 95.5
+        assert store.promises.counts() == counts
+        assert perform(lambda tx: tx.promises.offer("sess", "chat", None, 96.0)) == 9
         assert perform(lambda tx: tx.promises.replay("p0-done-1", None, 97.0)) is True
         expired = perform(lambda tx: tx.promises.expire(1000.0, 100))
         assert sorted(expired) == sorted(f"p{number}" for number in range(12))

@@ -131,16 +131,23 @@ class EmbeddedEngine(RecordedRuns):
     # Carrying out
 
     def run(
-        self, decision: Decision | str, /, *args: object, run_id: str | None = None, label: str | None = None
+        self,
+        decision: Decision | str,
+        /,
+        *args: object,
+        run_id: str | None = None,
+        label: str | None = None,
+        promise: Callable[[Transaction], object] | None = None,
     ) -> Any:
         """Carry out a run to its end, on this thread, and return its result.
 
         Works wherever sync code works, also inside a running loop, which it then blocks: `arun` does not. If the id
         belongs to a run that is over, its result is returned; to one that was interrupted, it goes on here; to one
         that somebody else carries out, that one is waited for. Ctrl-C interrupts the run as cancelling does `arun`.
+        `promise` writes more in the commit that writes down the run, which has to be new then.
         """
         self._supervisor.open()
-        return self._carry_out(RUN_START, self._claims.to_open(decision, args, run_id, label))
+        return self._carry_out(RUN_START, self._claims.to_open(decision, args, run_id, label, promise))
 
     def commits_to(self, store: object) -> bool:
         """Whether that is the store it commits to."""

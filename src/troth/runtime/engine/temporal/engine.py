@@ -272,10 +272,16 @@ class TemporalEngine(RecordedRuns):
     # ---- carrying out
 
     def run(
-        self, decision: Decision | str, /, *args: object, run_id: str | None = None, label: str | None = None
+        self,
+        decision: Decision | str,
+        /,
+        *args: object,
+        run_id: str | None = None,
+        label: str | None = None,
+        promise: Callable[[Transaction], object] | None = None,
     ) -> Any:
         """Have a run carried out by the workers, and return its result; this thread only waits."""
-        return self.start(decision, *args, run_id=run_id, label=label).result()
+        return self.start(decision, *args, run_id=run_id, label=label, promise=promise).result()
 
     async def arun(
         self, decision: Decision | str, /, *args: object, run_id: str | None = None, label: str | None = None

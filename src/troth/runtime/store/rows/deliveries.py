@@ -307,28 +307,37 @@ class DeliveryRows:
         return False
 
     def replay(self, delivery_id: str, channel: str | None, now: float) -> bool:
-        """Owe a dead or delivered delivery once more, under the same id. False if it is neither."""
+        """Owe a dead or delivered delivery once more, under the same id; a stored one, if a channel is named.
+
+        False if it is none of these.
+        """
         delivery = self.delivery(delivery_id)
         if delivery is None or delivery.state not in (DeliveryState.DEAD, DeliveryState.DELIVERED):
-            return False
+            is_stored = delivery is not None and delivery.state is DeliveryState.STORED
+            if delivery is None or not is_stored or channel is None:
+                return False
         target = channel or delivery.channel
         written = json.dumps(delivery.past_attempts) if delivery.past_attempts else None
         if delivery.state is DeliveryState.DELIVERED:
             written = with_attempt(written, delivery.attempts[-1])
-        self._execute(
+        cursor = self._execute(
             "UPDATE deliveries SET state = ?, channel = ?, due_at = ?, attempt = 0, first_attempt_at = NULL, "  # noqa: S608
             "receipt = NULL, problem = NULL, declined_by = NULL, finished_at = NULL, attempts = ?, updated_at = ?, "
-            f"home = NULL WHERE state IN ('delivered', 'dead') AND {_THIS}",
+            f"home = NULL WHERE state = ? AND {_THIS}",
             (
                 "stored" if target is None else "due",
                 target,
                 None if target is None else now,
                 written,
                 now,
+                delivery.state._value_,
                 *place_of(delivery_id),
             ),
         )
-        self._count(delivery.state._value_, -1)
+        if cursor.rowcount != 1:
+            return False
+        if delivery.state is not DeliveryState.STORED:
+            self._count(delivery.state._value_, -1)
         self._tx.topics.update((outbox_topic, changes_topic))
         return True
 

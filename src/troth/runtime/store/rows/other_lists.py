@@ -90,21 +90,21 @@ def list_sessions(
     return Page(items, moment_cursor(items[-1].created_at, items[-1].id) if len(rows) > limit else None)
 
 
-def count_states(execute: Execute, family: str | None, living: Sequence[str]) -> StoreCounts:
+def count_states(execute: Execute, families: tuple[str, ...] | None, living: Sequence[str]) -> StoreCounts:
     """How many there are in each state. Costs as much as there are words, and runs at work."""
     counts: dict[str, dict[str, int]] = {}
     for kind, word, count in execute("SELECT kind, word, sum(count) FROM state_counts GROUP BY kind, word").fetchall():
         if type(kind) is not str or type(word) is not str:
             continue  # of a row that is damaged
         what, _, begins = kind.partition("/")
-        if what == "run" and family not in (None, begins):
+        if what == "run" and families is not None and begins not in families:
             continue
         words = counts.setdefault(what, {})
         words[word] = words.get(word, 0) + int(count)
     ((asks,),) = execute("SELECT count(*) FROM asks WHERE state = 'open'").fetchall()
     ((kills,),) = execute("SELECT count(*) FROM kills WHERE answer IS NULL").fetchall()
     return StoreCounts(
-        runs=_by_life(counts.get("run", {}), count_at_work(execute, family, living)),
+        runs=_by_life(counts.get("run", {}), count_at_work(execute, families, living)),
         conversations=_by_life(counts.get("conversation", {}), _talking(execute, living)),
         sessions=_some(counts.get("session", {})),
         deliveries=_some(counts.get("delivery", {})),

@@ -2,7 +2,8 @@
 
 Each state of a family, and each of a workflow, is a range of an index in the order of age. A page of several states is
 merged from as many ranges, by the database, which stops when the page is full. Whether a run that is written as running
-is at work or was interrupted is known by who lives: those at work are found by who holds them.
+is at work or was interrupted is known by who lives: those at work are found by who holds them. In which session a run
+is carried out is looked up for those of a page alone.
 """
 
 import json
@@ -16,7 +17,7 @@ from troth.runtime.store.records import RunState
 from troth.runtime.store.rows.cursors import moment_cursor, read_moment
 from troth.runtime.store.rows.merge import merge
 
-__all__ = ["RunFilter", "brief_error", "count_at_work", "list_runs", "pattern"]
+__all__ = ["RunFilter", "brief_error", "count_at_work", "families_of", "list_runs", "of_families", "pattern"]
 
 Execute = Callable[..., Any]
 
@@ -26,21 +27,27 @@ _MESSAGE = 1000  # letters of a message
 _RUNNING, _INTERRUPTED, _DAMAGED = RunState.RUNNING.value, RunState.INTERRUPTED.value, RunState.DAMAGED.value
 _COLUMNS = (
     f"id, coalesce(ending, state) AS word, decision, label, created_at, updated_at, finished_at, waiting_for, wake_at, "
-    f"substr(error, 1, {_LONG}) AS error, parent, forked_from, cancel_requested"
+    f"substr(error, 1, {_LONG}) AS error, parent, forked_from, cancel_requested, state AS written"
 )
 _TYPES = (
     *((str,), (str,), (str,), (str, type(None)), (float, int), (float, int), (float, int, type(None))),
     *((str, type(None)), (float, int, type(None)), (str, type(None)), (str, type(None)), (str, type(None)), (int,)),
+    (str,),
 )
-_OF_FAMILY = "instr(decision, ':') > 0 AND substr(decision, 1, instr(decision, ':')) = ?"
+_OF_RUN = _COLUMNS.replace("id, coalesce", "r.id AS id, coalesce", 1).replace("created_at,", "r.created_at,", 1)
+_WIDTH = len(_TYPES)
+_STATES = frozenset(state.value for state in RunState)
+_FAMILY = "instr(decision, ':') > 0 AND substr(decision, 1, instr(decision, ':'))"
+_OF_SESSION = "session "
+"""How the names of decisions begin that a governed session carries out."""
 _TEXT = re.compile(r'"(type|message)": ?"((?:[^"\\]|\\.)*)')
 
 
 @dataclass(frozen=True, slots=True)
 class RunFilter:
-    """Which runs. Without `family` those of every kind of decision; `words` are states in words."""
+    """Which runs. Without `families` those of every kind of decision; `words` are states in words."""
 
-    family: str | None = None
+    families: tuple[str, ...] | None = None
     words: Collection[str] | None = None
     label: str | None = None
     session: str | None = None
@@ -62,26 +69,23 @@ class _Query:
         """Up to `size` rows behind `before`, in order; some of them may have to be left out."""
         wanted = self.wanted
         if wanted.session is not None:
-            return self._joined("session_work", "begun_at", ["w.session = ?"], [wanted.session], before, size)
+            return self._of_session(wanted.session, before, size)
         if wanted.owner is not None:
-            conditions = ["w.kind = 'run'", "w.owner = ?"]
-            return self._joined("belongings", "created_at", conditions, [wanted.owner], before, size)
+            return self._owned(wanted.owner, before, size)
         bounds, values = self._bounds("", before)
         if wanted.words is not None and set(wanted.words) == {_RUNNING}:
             return self._at_work(bounds, values, size)
-        words = self._words()
-        if wanted.label is not None:
-            which, first = "label = ? AND label IS NOT NULL", [wanted.label]
-        elif wanted.family is not None:
-            which, first = _OF_FAMILY, [wanted.family]
-        else:
+        if wanted.label is None and wanted.families is None:
             return self._by_age(bounds, values, size)
-        if words is None:
+        which, first = ("label = ?", [wanted.label]) if wanted.label is not None else of_families(wanted.families or ())
+        ranges = self._ranges()
+        if ranges is None:
             return self._by_age([which, *bounds], [*first, *values], size)
-        if not words:
+        if not ranges:
             return []
+        which = f"{_FAMILY} = ?" if wanted.label is None else "label = ? AND label IS NOT NULL"
         arm = f"SELECT {_COLUMNS} FROM runs WHERE {' AND '.join([which, 'coalesce(ending, state) = ?', *bounds])}"  # noqa: S608
-        return merge(self.execute, arm, [(*first, word, *values) for word in words], "created_at DESC, id DESC", size)
+        return merge(self.execute, arm, [(*place, *values) for place in ranges], "created_at DESC, id DESC", size)
 
     def _fetch(self, statement: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
         rows: list[tuple[Any, ...]] = self.execute(statement, tuple(values)).fetchall()
@@ -102,22 +106,25 @@ class _Query:
             values += before
         return bounds, values
 
-    def _words(self) -> list[str] | None:
-        """The written words that can be meant: those there are, and never `interrupted`; None where all rows are."""
-        words = self.wanted.words
+    def _ranges(self) -> list[tuple[str, str]] | None:
+        """The ranges of the index: each workflow or family, and a word that is written; None where all rows are meant.
+
+        Words are those there are, and never `interrupted`.
+        """
+        words, label, families = self.wanted.words, self.wanted.label, self.wanted.families
         if words is not None and _DAMAGED in words:
             return None  # what cannot be read has any word
         if words is not None:
-            return sorted({_RUNNING if word == _INTERRUPTED else word for word in words})
-        if self.wanted.family is None:
-            rows = self.execute(
-                "SELECT DISTINCT word FROM state_counts WHERE kind >= 'run/' AND kind < 'run0'"
-            ).fetchall()
+            written = sorted({_RUNNING if word == _INTERRUPTED else word for word in words})
+            firsts = families or () if label is None else (label,)
+            return [(first, word) for first in firsts for word in written]
+        if families is None:
+            counted = self._fetch("SELECT kind, word FROM state_counts WHERE kind >= 'run/' AND kind < 'run0'", ())
         else:
-            rows = self.execute(
-                "SELECT DISTINCT word FROM state_counts WHERE kind = ?", (f"run/{self.wanted.family}",)
-            ).fetchall()
-        return [word for (word,) in rows if type(word) is str]
+            kinds = [f"run/{family}" for family in families]
+            counted = self._fetch(f"SELECT kind, word FROM state_counts WHERE kind IN ({_marks(kinds)})", kinds)  # noqa: S608
+        pairs = {(kind[4:] if label is None else label, word) for kind, word in counted if type(word) is str}
+        return sorted(pairs)
 
     def _by_age(self, where: list[str], values: list[object], size: int) -> list[tuple[Any, ...]]:
         return self._fetch(
@@ -133,8 +140,9 @@ class _Query:
         where, more = ["coalesce(ending, state) = 'running'", *bounds], list(values)
         if self.wanted.label is not None:
             where, more = ["label = ?", *where], [self.wanted.label, *more]
-        elif self.wanted.family is not None:
-            where, more = [_OF_FAMILY, *where], [self.wanted.family, *more]
+        elif self.wanted.families is not None:
+            which, families = of_families(self.wanted.families)
+            where, more = [which, *where], [*families, *more]
         return self._fetch(
             f"SELECT {_COLUMNS} FROM leases CROSS JOIN runs ON runs.id = substr(resource, 5) "  # noqa: S608
             f"WHERE owner IN ({_marks(self.living)}) AND substr(resource, 1, 4) = 'run:' "
@@ -142,22 +150,28 @@ class _Query:
             (*self.living, *more, size),
         )
 
-    def _joined(
-        self,
-        table: str,
-        moment: str,
-        which: list[str],
-        first: list[object],
-        before: tuple[float, str] | None,
-        size: int,
-    ) -> list[tuple[Any, ...]]:
-        """Runs that another table has, in the order in which they were written there: of a session, of an owner."""
-        bounds, values = self._bounds("w.", before, moment)
-        columns = _COLUMNS.replace("id, coalesce", "r.id, coalesce", 1).replace("created_at,", "r.created_at,", 1)
+    def _of_session(self, session: str, before: tuple[float, str] | None, size: int) -> list[tuple[Any, ...]]:
+        """Runs that a governed session carries out, in the order in which they began there."""
+        bounds, values = self._bounds("w.", before, "begun_at")
         return self._fetch(
-            f"SELECT {columns}, w.{moment} AS place FROM {table} w CROSS JOIN runs r ON r.id = w.id "  # noqa: S608
-            f"WHERE {' AND '.join([*which, *bounds])} ORDER BY w.{moment} DESC, w.id DESC LIMIT ?",
-            (*first, *values, size),
+            f"SELECT {_OF_RUN}, w.begun_at AS place FROM session_work w CROSS JOIN runs r ON r.id = w.id "  # noqa: S608
+            f"WHERE w.kind = 'run' AND {' AND '.join(['w.session = ?', *bounds])} "
+            "ORDER BY w.begun_at DESC, w.id DESC LIMIT ?",
+            (session, *values, size),
+        )
+
+    def _owned(self, owner: str, before: tuple[float, str] | None, size: int) -> list[tuple[Any, ...]]:
+        """Runs that an owner began through a server, and those of its governed sessions."""
+        begun_bounds, begun = self._bounds("w.", before)
+        within_bounds, within = self._bounds("w.", before, "begun_at")
+        return self._fetch(
+            f"SELECT {_OF_RUN}, w.created_at AS place FROM belongings w CROSS JOIN runs r ON r.id = w.id "  # noqa: S608
+            f"WHERE w.kind = 'run' AND {' AND '.join(['w.owner = ?', *begun_bounds])} "
+            f"UNION ALL SELECT {_OF_RUN}, w.begun_at AS place FROM belongings b "
+            "CROSS JOIN session_work w ON w.session = b.id CROSS JOIN runs r ON r.id = w.id "
+            f"WHERE b.kind = 'session' AND w.kind = 'run' AND {' AND '.join(['b.owner = ?', *within_bounds])} "
+            "ORDER BY place DESC, id DESC LIMIT ?",
+            (owner, *begun, owner, *within, size),
         )
 
 
@@ -178,18 +192,35 @@ def list_runs(
                 before = _place(row) or before
                 continue
             if len(items) == limit:
-                return Page(items, None if before is None else moment_cursor(*before))
+                return Page(_placed(execute, items), None if before is None else moment_cursor(*before))
             items.append(item)
             before = _place(row) or before
         examined += len(rows)
         if len(rows) < size:
-            return Page(items)
+            return Page(_placed(execute, items))
         if examined >= _EXAMINED and before is not None:
-            return Page(items, moment_cursor(*before))
+            return Page(_placed(execute, items), moment_cursor(*before))
+
+
+def _placed(execute: Execute, items: list[RunItem]) -> list[RunItem]:
+    """The same, with the session and the member of those that a governed session carries out."""
+    governed = [item.id for item in items if item.decision.startswith(_OF_SESSION)]
+    if not governed:
+        return items
+    work: dict[str, tuple[str, str]] = {}
+    for first in range(0, len(governed), 500):  # as many values as every SQLite takes
+        part = governed[first : first + 500]
+        rows = execute(f"SELECT id, session, agent FROM session_work WHERE id IN ({_marks(part)})", part).fetchall()  # noqa: S608
+        work |= {run_id: (session, agent) for run_id, session, agent in rows}
+    placed: list[RunItem] = []
+    for item in items:
+        session, agent = work.get(item.id, (None, None))
+        placed.append(item._replace(session=session, agent=agent))
+    return placed
 
 
 def _place(row: Sequence[Any]) -> tuple[float, str] | None:
-    moment = row[13] if len(row) > 13 else row[4]
+    moment = row[_WIDTH] if len(row) > _WIDTH else row[4]
     return (moment, row[0]) if type(moment) in (float, int) and type(row[0]) is str else None
 
 
@@ -204,15 +235,15 @@ def _held(execute: Execute, run_ids: list[Any], living: Sequence[str]) -> set[st
     return {resource[4:] for (resource,) in rows}
 
 
-def count_at_work(execute: Execute, family: str | None, living: Sequence[str]) -> int:
+def count_at_work(execute: Execute, families: tuple[str, ...] | None, living: Sequence[str]) -> int:
     """How many runs somebody living is at work on."""
     if not living:
         return 0
-    which, values = ("", ()) if family is None else (f" AND {_OF_FAMILY}", (family,))
+    which, values = ("true", list[object]()) if families is None else of_families(families)
     ((count,),) = execute(
         "SELECT count(*) FROM leases CROSS JOIN runs ON runs.id = substr(resource, 5) "  # noqa: S608
         f"WHERE owner IN ({_marks(living)}) AND substr(resource, 1, 4) = 'run:' "
-        f"AND coalesce(ending, state) = 'running'{which}",
+        f"AND coalesce(ending, state) = 'running' AND {which}",
         (*living, *values),
     ).fetchall()
     return int(count)
@@ -222,16 +253,30 @@ def _marks(values: Collection[object]) -> str:
     return ", ".join("?" * len(values))
 
 
+def families_of(family: str | Collection[str] | None) -> tuple[str, ...] | None:
+    """One family, several, or all."""
+    return None if family is None else (family,) if isinstance(family, str) else tuple(family)
+
+
+def of_families(families: Sequence[str]) -> tuple[str, list[object]]:
+    """A condition for the runs of these families, and its values."""
+    return f"{_FAMILY} IN ({_marks(families)})", list(families)
+
+
 _good: set[tuple[type, ...]] = set()  # what was found right once need not be looked at column by column
 
 
 def _item(row: Sequence[Any], is_at_work: bool) -> RunItem:  # noqa: FBT001
-    kinds = tuple(map(type, row[:13]))
+    kinds = tuple(map(type, row[:_WIDTH]))
     if kinds not in _good:
         if any(kind not in types for kind, types in zip(kinds, _TYPES, strict=True)):
             return _damaged(row)
         _good.add(kinds)
-    run_id, word, decision, label, created, updated, finished, waiting, wake, error, parent, forked, cancel = row[:13]
+    run_id, word, decision, label, created, updated, finished, waiting, wake, error, parent, forked, cancel, written = (
+        row[:_WIDTH]
+    )
+    if written not in _STATES:
+        return _damaged(row)
     if word == _RUNNING and not is_at_work:
         word = _INTERRUPTED
     kind, message = (None, None) if error is None else brief_error(error)
@@ -250,6 +295,8 @@ def _item(row: Sequence[Any], is_at_work: bool) -> RunItem:  # noqa: FBT001
         parent,
         forked,
         bool(cancel),
+        None,
+        None,
     )
 
 
@@ -272,13 +319,15 @@ def _damaged(row: Sequence[Any]) -> RunItem:
         parent=None,
         forked_from=None,
         is_cancel_requested=False,
+        session=None,
+        agent=None,
     )
 
 
 def _is_wanted(item: RunItem, wanted: RunFilter) -> bool:
     if wanted.words is not None and item.state not in wanted.words:
         return False
-    if wanted.family is not None and not item.decision.startswith(wanted.family):
+    if wanted.families is not None and not item.decision.startswith(wanted.families):
         return False
     if wanted.label is not None and item.label != wanted.label:
         return False

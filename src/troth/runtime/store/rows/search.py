@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 from troth.errors import MisuseError
 from troth.runtime.store.list_records import Page, SearchHit
 from troth.runtime.store.rows.conversations import CONVERSATIONS, MESSAGE
-from troth.runtime.store.rows.run_lists import brief_error, pattern
+from troth.runtime.store.rows.run_lists import brief_error, of_families, pattern
 
 __all__ = ["KINDS", "MessageRow", "SearchIndex", "said", "search"]
 
@@ -24,6 +24,16 @@ _BY_ID = "ids"
 """The key in a cursor for kinds of which the first page had what begins as an id does."""
 _LAST = "\U0010ffff"
 _AROUND = 60  # letters shown before and after what matches
+
+
+class _Condition(NamedTuple):
+    """Which rows of a kind are meant at all."""
+
+    sql: str
+    values: list[object]
+
+
+_ALL = _Condition("true", [])
 
 
 class _Kind(NamedTuple):
@@ -77,8 +87,12 @@ def search(
     cursor: str | None,
     limit: int,
     index: SearchIndex | None = None,
+    families: tuple[str, ...] | None = None,
 ) -> Page[SearchHit]:
-    """A page of what has all words of `text` in it: up to `limit` of each kind, the newest first."""
+    """A page of what has all words of `text` in it: up to `limit` of each kind, the newest first.
+
+    Of runs those of some families, if they are named.
+    """
     unknown = sorted(set(kinds or ()) - set(KINDS))
     if unknown:
         raise MisuseError(f"There is no kind {unknown[0]!r} that could be searched. There are: {', '.join(KINDS)}.")
@@ -93,7 +107,8 @@ def search(
             before = None if place is None else int(place[0])
             matching, end = _messages(execute, words, before, limit, index)
         else:
-            matching, end = _things(execute, kind, words, place, limit, told)
+            condition = _Condition(*of_families(families)) if kind == "run" and families is not None else _ALL
+            matching, end = _things(execute, kind, words, place, limit, told, condition)
         hits += matching
         if end is not None:
             following[kind] = end
@@ -104,37 +119,43 @@ def search(
 
 
 def _things(
-    execute: Execute, kind: str, words: Sequence[str], place: list[Any] | None, limit: int, told: list[Any]
+    execute: Execute,
+    kind: str,
+    words: Sequence[str],
+    place: list[Any] | None,
+    limit: int,
+    told: list[Any],
+    condition: _Condition,
 ) -> tuple[list[SearchHit], list[Any] | None]:
     """The hits of one kind, and where to go on. The first page has older ones whose ids begin so, and notes that."""
-    matching, end = _window(execute, kind, words, place, limit)
+    matching, end = _window(execute, kind, words, place, limit, condition)
     if place is None and end is not None:  # there are older ones
-        by_id = _by_id(execute, kind, words, limit)
+        by_id = _by_id(execute, kind, words, limit, condition)
         if not matching or len(by_id) < limit:  # all of them, or nothing that is newer
             told.append(kind)
             newer = {hit.id for hit in matching}
             matching += [hit for hit in by_id if hit.id not in newer]
     elif kind in told:
-        shown = {hit.id for hit in _by_id(execute, kind, words, limit)}
+        shown = {hit.id for hit in _by_id(execute, kind, words, limit, condition)}
         matching = [hit for hit in matching if hit.id not in shown]
     return matching, end
 
 
-def _by_id(execute: Execute, name: str, words: Sequence[str], limit: int) -> list[SearchHit]:
+def _by_id(execute: Execute, name: str, words: Sequence[str], limit: int, condition: _Condition) -> list[SearchHit]:
     """Things whose ids begin with what is searched for: their index has them, wherever in the list they are."""
     if len(words) != 1:
         return []
     kind = KINDS[name]
     rows = execute(
         f"SELECT {kind.id}, {kind.at}, {', '.join(kind.texts)} FROM {kind.table} "  # noqa: S608  names of our own
-        f"WHERE {kind.id} >= ? AND {kind.id} < ? ORDER BY {kind.id} DESC LIMIT ?",
-        (words[0], words[0] + _LAST, limit),
+        f"WHERE {kind.id} >= ? AND {kind.id} < ? AND {condition.sql} ORDER BY {kind.id} DESC LIMIT ?",
+        (words[0], words[0] + _LAST, *condition.values, limit),
     ).fetchall()
     return [SearchHit(name, thing, at, _piece(_shown(name, texts), words)) for thing, at, *texts in rows]
 
 
 def _window(
-    execute: Execute, name: str, words: Sequence[str], place: list[Any] | None, limit: int
+    execute: Execute, name: str, words: Sequence[str], place: list[Any] | None, limit: int, condition: _Condition
 ) -> tuple[list[SearchHit], list[Any] | None]:
     """The hits among the next rows of one kind, and where to go on; nothing where no rows are left."""
     kind = KINDS[name]
@@ -142,18 +163,18 @@ def _window(
     marks = ", ".join("?" * len(kind.key))
     bound = "" if place is None else f" WHERE ({key}) < ({marks})"
     inner = (
-        f"SELECT {key}, {kind.id} AS thing, {kind.at} AS moment, "  # noqa: S608  names of our own
+        f"SELECT {key}, {kind.id} AS thing, {kind.at} AS moment, {condition.sql} AS is_meant, "  # noqa: S608  our own names
         f"{', '.join(f'{column} AS text{number}' for number, column in enumerate(kind.texts))} "
         f"FROM {kind.table}{bound} ORDER BY {order} LIMIT {_WINDOW}"
     )
     like = " OR ".join(f"text{number} LIKE ? ESCAPE '\\'" for number in range(len(kind.texts)))
     rows = execute(
-        f"SELECT * FROM ({inner}) AS latest WHERE {' AND '.join(f'({like})' for _ in words)} "  # noqa: S608
+        f"SELECT * FROM ({inner}) AS latest WHERE is_meant AND {' AND '.join(f'({like})' for _ in words)} "  # noqa: S608
         f"ORDER BY {order} LIMIT ?",
-        (*(place or ()), *[pattern(word) for word in words for _ in kind.texts], limit),
+        (*condition.values, *(place or ()), *[pattern(word) for word in words for _ in kind.texts], limit),
     ).fetchall()
     width = len(kind.key)
-    hits = [SearchHit(name, row[width], row[width + 1], _piece(_shown(name, row[width + 2 :]), words)) for row in rows]
+    hits = [SearchHit(name, row[width], row[width + 1], _piece(_shown(name, row[width + 3 :]), words)) for row in rows]
     if len(rows) == limit:
         return hits, list(rows[-1][:width])
     last = execute(

@@ -94,7 +94,7 @@ class OverBudgetError(WorkflowFailedError):
     @property
     def troth_details(self) -> Mapping[str, object]:
         """What is recorded beside the message."""
-        return {"limit": self.failures[0].details.get("limit")}
+        return {"limit": self.failures[0].details.get("limit"), "step": self.failures[0].step}
 
 
 def check_inputs(name: str, contracts: Mapping[str, Contract], values: Mapping[str, object]) -> dict[str, object]:

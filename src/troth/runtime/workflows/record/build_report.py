@@ -102,7 +102,8 @@ def build_report(
         error=error,
         forked_from=run.forked_from,
         cancel_requested=run.is_cancel_requested,
-        over_budget=_limit_in(run.error),
+        over_budget=_of_budget(run.error, "limit"),
+        stopped_at=_of_budget(run.error, "step"),
     )
 
 
@@ -112,11 +113,11 @@ def word_for(run_id: str, state: RunState, rows: Sequence[StepRecord], spec: Wor
     return build_report(run, rows, spec, {}, None, lambda _: Usage()).state
 
 
-def _limit_in(error: Mapping[str, Any] | None) -> str | None:
-    """The limit at which a run stopped; None where it stopped at none."""
+def _of_budget(error: Mapping[str, Any] | None, key: str) -> str | None:
+    """The limit at which a run stopped, or the step; None where it stopped at none."""
     details = error.get("details") if error and error.get("type") == OverBudgetError.__name__ else None
-    limit = details.get("limit") if isinstance(details, Mapping) else None
-    return limit if isinstance(limit, str) else None
+    word = details.get(key) if isinstance(details, Mapping) else None
+    return word if isinstance(word, str) else None
 
 
 def tell_damaged(run: RunRecord, damage: StoreError) -> RunReport:

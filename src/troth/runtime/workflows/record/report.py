@@ -47,7 +47,10 @@ class StepWord(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ErrorReport:
-    """What went wrong: the exception, and the user's own line."""
+    """What went wrong: the exception, and the user's own line.
+
+    Where none of the user's code failed, as with a timeout or a person's no: the line of the step in its workflow.
+    """
 
     type: str
     message: str
@@ -210,6 +213,8 @@ class RunReport:
     """Whether it waits and no process carries it out, so that somebody has to go on with it when it is due."""
     over_budget: str | None = None
     """The limit of its budget at which it stopped, as in `tokens`."""
+    stopped_at: str | None = None
+    """The step that it stopped at for want of budget."""
     last_seen: float | None = None
     """Of an interrupted run: the last sign of life of the process that ran it, where that is known."""
     session: str | None = None

@@ -60,7 +60,7 @@ class RunEvent:
         about = f"  {self.detail}" if self.detail else ""
         match self.what:
             case "run begun":
-                return f"▶ {self.run_id} begun{about}"
+                return f"▶ {self.run_id} started{about}"
             case "run resumed":
                 return f"▶ {self.run_id} resumed"
             case "step begun":

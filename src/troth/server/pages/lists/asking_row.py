@@ -4,7 +4,7 @@ from troth.runtime.sessions.policy.consent import Ask
 from troth.runtime.workflows.render.markup import Html, cut, join, tag
 from troth.server.pages.frame.parts import badge, moment, row, times
 from troth.server.pages.frame.view import View
-from troth.server.pages.lists.under_way import AskingRun
+from troth.server.pages.lists.under_way import AskingRun, name_of
 
 __all__ = ["ask_row", "asking_row"]
 
@@ -19,7 +19,7 @@ def asking_row(view: View, asking: AskingRun) -> Html:
         tag("span", f" and {times(others, 'more question')}", class_="soft") if others else None,
     )
     href = view.link("runs", run.id)
-    return row(f"ask-{run.id}", href, badge(run.state), run.label or "?", run.id, note, moment(question.at))
+    return row(f"ask-{run.id}", href, badge(run.state), name_of(run), run.id, note, moment(question.at))
 
 
 def ask_row(view: View, ask: Ask) -> Html:

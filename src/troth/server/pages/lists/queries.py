@@ -17,7 +17,7 @@ from troth.runtime.store import StoreError
 from troth.runtime.store.list_records import ConversationItem, DeliveryItem, Page, PromiseItem, RunItem, SessionItem
 from troth.runtime.store.rows.sessions import SessionRows
 from troth.runtime.workflows.record.report import RunReport, RunWord
-from troth.runtime.workflows.registry import FAMILY
+from troth.runtime.workflows.registry import FAMILIES
 from troth.server.access.owners import page_cursor
 from troth.server.routes.promises import OWNING
 
@@ -71,7 +71,7 @@ def find_runs(runtime: Runtime, filters: ListFilter, before: str, limit: int, ow
     if filters.session and not is_mine(runtime, owner, filters.session):
         return Page(())
     return runtime.store.lists.runs(
-        family=FAMILY,
+        family=FAMILIES,
         states=filters.states or None,
         label=filters.workflow or None,
         session=filters.session or None,
@@ -121,7 +121,7 @@ def _mine(runtime: Runtime, kind: str, owner: str, before: str) -> Iterator[tupl
 def counts_of_runs(runtime: Runtime, owner: str | None) -> dict[str, int]:
     """How many runs are in each state; of an owner, among its newest ones."""
     if owner is None:
-        return dict(runtime.store.lists.counts(family=FAMILY).runs)
+        return dict(runtime.lists.counts().runs)
     counts: dict[str, int] = {}
     for item in find_runs(runtime, ListFilter(), "", _EXAMINED, owner).items:
         counts[item.state] = counts.get(item.state, 0) + 1
@@ -286,7 +286,7 @@ class Hit(NamedTuple):
 def search(runtime: Runtime, text: str, owner: str | None, before: str, limit: int) -> tuple[list[Hit], str | None]:
     """What has `text` in its id, its name or a message, the newest first."""
     if owner is None:
-        page = runtime.store.lists.search(text, cursor=before or None, limit=limit)
+        page = runtime.lists.search(text, cursor=before or None, limit=limit)
         return [Hit(hit.kind, hit.id, hit.text, hit.at) for hit in page.items], page.next
     filters = ListFilter(text=text)
     runs = find_runs(runtime, filters, "", limit, owner)

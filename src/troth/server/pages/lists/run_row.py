@@ -11,7 +11,7 @@ from troth.runtime.workflows.render.markup import Html, cut, join, tag
 from troth.runtime.workflows.render.words import due, short_place, span
 from troth.server.pages.frame.parts import badge, moment, row
 from troth.server.pages.frame.view import View
-from troth.server.pages.lists.under_way import LongRun
+from troth.server.pages.lists.under_way import LongRun, name_of
 
 __all__ = ["brief_row", "item_row", "run_row"]
 
@@ -26,7 +26,15 @@ _OF_WORKFLOWS = (WorkflowFailedError.__name__, OverBudgetError.__name__)
 def run_row(view: View, run: RunReport) -> Html:
     """The row."""
     href = view.link("runs", run.id)
-    return row(f"run-{run.id}", href, badge(run.state), run.workflow, run.id, _note(run), moment(run.created_at))
+    note = join(_note(run), _place_of(run))
+    return row(f"run-{run.id}", href, badge(run.state), run.workflow, run.id, note, moment(run.created_at))
+
+
+def _place_of(run: RunReport | RunItem) -> Html | None:
+    """The governed session that carries a run out, and for whom."""
+    if run.session is None:
+        return None
+    return tag("span", f" in the session {cut(run.session, 60)}, by {cut(run.agent or '?', 60)}", class_="soft place")
 
 
 def _note(run: RunReport) -> object:
@@ -56,8 +64,9 @@ def brief_row(view: View, run: RunReport | LongRun) -> Html:
 
 def item_row(view: View, run: RunItem, last: str = "") -> Html:
     """The row of a run of which only what lists have is known, and what happened in it last."""
-    href, note = view.link("runs", run.id), _brief(run) or (cut(last, 200) if run.finished_at is None else "")
-    return row(f"run-{run.id}", href, badge(run.state), run.label or "?", run.id, note, moment(run.created_at))
+    href, news = view.link("runs", run.id), _brief(run) or (cut(last, 200) if run.finished_at is None else "")
+    note = join(news, _place_of(run))
+    return row(f"run-{run.id}", href, badge(run.state), name_of(run), run.id, note, moment(run.created_at))
 
 
 def _brief(run: RunItem) -> str:

@@ -10,10 +10,9 @@ from troth.runtime.store import StoreError
 from troth.runtime.store.list_records import OpenWaitItem, RunItem
 from troth.runtime.workflows.execute.waits import approval_signal
 from troth.runtime.workflows.record.report import RunReport, RunWord
-from troth.runtime.workflows.registry import GOVERNED
-from troth.server.pages.lists.queries import ListFilter, find_runs, is_mine, report_of
+from troth.server.pages.lists.queries import ListFilter, find_runs, report_of
 
-__all__ = ["AskingRun", "LongRun", "asking_runs", "brief_reports", "runs_that_ask", "unfinished_runs"]
+__all__ = ["AskingRun", "LongRun", "asking_runs", "brief_reports", "name_of", "runs_that_ask", "unfinished_runs"]
 
 _EXAMINED = 1000  # of the newest runs that are not over
 _ASKED = approval_signal("")
@@ -43,6 +42,11 @@ class LongRun(NamedTuple):
     last: str
 
 
+def name_of(run: RunItem) -> str:
+    """The name of its workflow; out of that of its decision where it was kept without one."""
+    return run.label or run.decision.partition(":")[2].rpartition("@")[0] or "?"
+
+
 def unfinished_runs(runtime: Runtime, owner: str | None, *states: str) -> list[RunItem]:
     """The newest runs that are in one of these states."""
     return list(find_runs(runtime, ListFilter(states), "", _EXAMINED, owner).items)
@@ -56,26 +60,13 @@ def asking_runs(runtime: Runtime, runs: Iterable[RunItem]) -> list[AskingRun]:
 
 
 def runs_that_ask(runtime: Runtime, owner: str | None, waiting: Sequence[RunItem] | None = None) -> list[AskingRun]:
-    """The newest runs that wait for the answer of a person: those that wait come first, then those of sessions.
+    """The newest runs that wait for the answer of a person: those that wait come first.
 
     `waiting` are those that wait for anything, where they are known already.
     """
     first = unfinished_runs(runtime, owner, RunWord.WAITING) if waiting is None else waiting
     at_work = unfinished_runs(runtime, owner, RunWord.RUNNING, RunWord.INTERRUPTED)
-    return [*asking_runs(runtime, [*first, *at_work]), *_governed_that_ask(runtime, owner)]
-
-
-def _governed_that_ask(runtime: Runtime, owner: str | None) -> list[AskingRun]:
-    """Runs of members of governed sessions that ask: no list has them, and they wait all the same."""
-    states = [RunWord.WAITING, RunWord.RUNNING, RunWord.INTERRUPTED]
-    runs = runtime.store.lists.runs(family=GOVERNED, states=states, limit=_EXAMINED).items
-    asking = asking_runs(runtime, runs) if runs else []
-    return [run for run in asking if owner is None or _is_of_own_session(runtime, owner, run.run.id)]
-
-
-def _is_of_own_session(runtime: Runtime, owner: str, run_id: str) -> bool:
-    report = report_of(runtime, run_id)
-    return report is not None and report.session is not None and is_mine(runtime, owner, report.session)
+    return asking_runs(runtime, [*first, *at_work])
 
 
 def _question(wait: OpenWaitItem) -> OpenQuestion:
