@@ -73,6 +73,8 @@ class BackgroundWork:
         self._retention = retention
         self._policy = policy
         self._services: _Services | None = None
+        self._opened: _Services | None = None
+        """The same, once the default channel is open as well: nobody has to wait for that any more."""
         self._opening = threading.Lock()
         self._refused: dict[str, float] = {}
         if default_channel is not None:
@@ -80,6 +82,8 @@ class BackgroundWork:
 
     def opened(self) -> _Services:
         """The outbox, the promises and the jobs."""
+        if self._opened is not None:
+            return self._opened
         with self._opening:
             if self._services is None:
                 recovers = self._recovers()
@@ -99,6 +103,7 @@ class BackgroundWork:
                     self.default_channel.begin_turn(MAIN_SESSION)  # for as long as the runtime is open
                     outbox.open_channel(self.default_channel)
                 jobs.look_after()
+            self._opened = self._services
             return self._services
 
     def close(self) -> None:
@@ -125,7 +130,8 @@ class BackgroundWork:
         if not isfunction(work) and isinstance(work, str | os.PathLike | Workflow | LinkedWorkflow | Saga):
             _check_unused("a workflow or a saga", args=args)
             return self._begin_workflow(work, inputs, run_id)
-        _check_unused("a decision", inputs=inputs)
+        if inputs is not None:
+            _check_unused("a decision", inputs=inputs)
         name = self._engine.register(cast("Decision", work))
         return PreparedWork(name, args, run_id, None, name)
 

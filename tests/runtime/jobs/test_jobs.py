@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from troth.runtime.jobs import ForeignJobError, JobInputError, JobStartError, Jo
 from troth.runtime.jobs.job_files import JobFiles
 from troth.runtime.jobs.machine import folder_of
 from troth.runtime.jobs.supervisor import start_time
+from troth.runtime.jobs.supervisor_client import SupervisorClient
 from troth.runtime.promises.errors import ForeignPromiseError, NotSettledError
 from troth.runtime.store import SqliteStore
 from troth.runtime.store.promise_records import DeliveryState, PromiseState
@@ -445,3 +447,29 @@ def test_elsewhere_a_clear_refusal(runtime, monkeypatch):
     with pytest.raises(MisuseError, match="Jobs need POSIX"):
         runtime.jobs.start("true")
     assert runtime.jobs.list() == []
+
+
+def test_a_job_that_ends_before_it_is_answered_for_is_forgotten(path):
+    """Nothing is remembered of a process that is over, whichever of the two threads was first."""
+    heard = threading.Event()
+
+    class Ending(SupervisorClient):
+        def start(self, request):
+            answer = super().start(request)
+            assert heard.wait(60)  # its end is told before the caller has its id
+            return answer
+
+    with Runtime(path, in_process=False) as runtime:
+        jobs = runtime.jobs
+
+        def ended(job_id):
+            jobs._ended(job_id)
+            heard.set()
+
+        jobs._client = Ending(jobs._folder, ended)
+        job = jobs.start(["true"]).promise.id
+        assert jobs.wait(job, 60).state is JobState.DONE
+        heard.set()
+        with pytest.raises(JobStartError):
+            jobs.start(["no-such-program"])
+        assert jobs._pids == {}

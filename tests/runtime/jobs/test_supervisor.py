@@ -8,14 +8,17 @@ import signal
 import socket
 import stat
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
+from troth.errors import MisuseError
 from troth.runtime import Runtime
 from troth.runtime.jobs import supervisor
 from troth.runtime.jobs.job_files import JobFiles
+from troth.runtime.jobs.supervisor_client import SupervisorClient
 
 from .conftest import until
 
@@ -220,7 +223,7 @@ def test_a_job_that_ends_while_it_is_looked_at_has_its_process(runtime, monkeypa
     def too_early(_files):
         runtime.jobs._ended(job)
 
-    runtime.jobs._pids[job] = 123456
+    runtime.jobs._pids[job] = [123456]
     monkeypatch.setattr(JobFiles, "process", too_early)
     assert runtime.jobs.get(job).pid == 123456
 
@@ -329,3 +332,98 @@ def test_nothing_that_was_prepared_is_left_after_the_end(tmp_path, command):
         if command == ["true"]:
             runtime.jobs.wait(job, 60)
     assert spares_of(tmp_path / "r.db.jobs") == []
+
+
+@pytest.fixture
+def client(tmp_path):
+    ended = []
+    client = SupervisorClient(tmp_path / "jobs", ended.append)
+    client.seen_to_end = ended
+    yield client
+    client.close()
+
+
+def asked(client, name, command, **more):
+    return request(client._folder / name, command, **more) | {"id": name, "cwd": str(client._folder.parent)}
+
+
+def start_first(client):
+    assert "pid" in client.start(asked(client, "first", ["true"]))
+    until(lambda: client.seen_to_end == ["first"])
+
+
+def test_what_is_announced_is_begun_when_it_is_asked_for(client, tmp_path):
+    """And not before; one that nobody asks for is never begun, and the next ones are what they were asked to be."""
+    start_first(client)
+    for name in ("forgotten", "kept"):
+        command = ["sh", "-c", f"echo $NAME >> {tmp_path / 'begun'}"]
+        announced = asked(client, name, command, env={**os.environ, "NAME": name})
+        assert client.announce(announced)
+        if name == "kept":
+            assert not (client._folder / name).exists()
+            assert "pid" in client.start(announced)
+        client.end_announcement()
+    same_environment = asked(client, "after", command, env={**os.environ, "NAME": "kept"})
+    assert "pid" in client.start(same_environment)
+    until(lambda: sorted(client.seen_to_end) == ["after", "first", "kept"])
+    assert (tmp_path / "begun").read_text() == "kept\nkept\n"
+    assert not (client._folder / "forgotten").exists()
+
+
+def test_a_supervisor_killed_after_an_announcement_is_replaced(client, tmp_path):
+    """The new one was told nothing: it gets the whole request, and the command runs once."""
+    start_first(client)
+    announced = asked(client, "job", ["sh", "-c", f"echo once >> {tmp_path / 'begun'}"])
+    assert client.announce(announced)
+    os.kill(JobFiles(client._folder / "first").process().supervisor, signal.SIGKILL)
+    assert "pid" in client.start(announced)
+    client.end_announcement()
+    until(lambda: client.seen_to_end == ["first", "job"])
+    assert (tmp_path / "begun").read_text() == "once\n"
+
+
+def test_while_one_is_announced_others_are_asked_for_later(client):
+    """Two threads that start jobs at once: only one announces, and each gets its own command."""
+    start_first(client)
+    announced, other = asked(client, "announced", ["true"]), asked(client, "other", ["true"])
+    assert client.announce(announced)
+    others, waiting = [], threading.Event()
+
+    def ask():
+        others.append(client.announce(other))
+        waiting.set()
+        others.append(client.start(other))
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    assert waiting.wait(60)
+    answer = client.start(announced)
+    client.end_announcement()
+    thread.join(60)
+    assert others[0] is False
+    assert [answer["id"], others[1]["id"]] == ["announced", "other"]
+    until(lambda: sorted(client.seen_to_end) == ["announced", "first", "other"])
+
+
+def test_a_program_is_looked_up_when_it_is_announced_and_missing_ones_are_told(client, tmp_path):
+    """A folder that is not there, and a program that is not there, are problems of the start."""
+    start_first(client)
+    for name, more in (("no folder", {"cwd": str(tmp_path / "gone")}), ("no program", {"command": ["no-such"]})):
+        announced = asked(client, name, ["true"]) | more
+        assert client.announce(announced)
+        answer = client.start(announced)
+        client.end_announcement()
+        assert answer["problem"]["type"] == "FileNotFoundError"
+
+
+def test_a_job_that_could_not_be_written_down_is_never_begun(tmp_path):
+    """Its id is taken: the supervisor has heard of it, and starts only what comes after it."""
+    with Runtime(tmp_path / "r.db") as runtime:
+        job = runtime.jobs.start(["true"], job_id="j").promise.id
+        runtime.jobs.wait(job, 60)
+        with pytest.raises(MisuseError, match="already a promise"):
+            runtime.jobs.start(["touch", str(tmp_path / "never")], job_id="j", env={"WHICH": "2"})
+        following = runtime.jobs.start("echo $WHICH", env={"WHICH": "3"}).promise.id
+        runtime.jobs.wait(following, 60)
+        assert runtime.jobs.read(following).text == "3\n"
+    assert not (tmp_path / "never").exists()

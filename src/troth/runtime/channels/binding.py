@@ -208,6 +208,10 @@ def _session(bound: _Bound | None) -> str:
 
 
 def _from_environment() -> Capability | None:
+    # A mapping that raises and catches to say no takes as long as a seventh of the commit of a promise.
+    raw: object = getattr(os.environ, "_data", None)
+    if isinstance(raw, dict) and os.environ.encodekey(VARIABLE) not in raw:
+        return None
     word = os.environ.get(VARIABLE)
     if not word:
         return None

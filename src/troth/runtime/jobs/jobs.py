@@ -77,8 +77,8 @@ class Jobs:
         self._monitor = JobMonitor(store, self._load, self._after_look)
         self._client = SupervisorClient(self._folder, self._ended)
         self._inline: dict[str, threading.Event] = {}
-        self._pids: dict[str, int] = {}
-        """Of those that were started here, until their files say it."""
+        self._pids: dict[str, list[int]] = {}
+        """Of those that were started here, until their files say it; empty until the supervisor has said it."""
         self._expired_to = 0.0
         self._looked_for_expired_at = 0.0
         self._pid = os.getpid()
@@ -121,8 +121,14 @@ class Jobs:
         if self._store.is_shared:
             folder, host = str(self._folder / new_id), socket.gethostname()
             details = replace(details, machine=self._machines.name(), host=host, folder=folder)
-        new = self._write_down(new_id, details, binding, retention)
-        self._launch(new, details, environment)
+        request = self._request(new_id, details, environment)
+        is_announced = self._client.announce(request)
+        try:
+            new = self._write_down(new_id, details, binding, retention)
+            self._launch(new, details, request)
+        finally:
+            if is_announced:
+                self._client.end_announcement()
         self._monitor.add([new_id])
         return self._promises.outcome(new, binding)
 
@@ -228,17 +234,21 @@ class Jobs:
             "is_kept": True,
         }
 
-    def _launch(self, new: NewPromise, details: JobDetails, environment: dict[str, str]) -> None:
+    def _launch(self, new: NewPromise, details: JobDetails, request: dict[str, Any]) -> None:
         """Have the command started. If it cannot be, its promise ends here, and the caller is told."""
         problem: dict[str, str] | None
+        pid = self._pids[new.id] = list[int]()  # in there before it can be over, which takes it away
         try:
             reach(JOB_EXEC.before)
-            answer = self._client.start(self._request(new.id, details, environment))
+            answer = self._client.start(request)
             reach(JOB_EXEC.after)
             problem = answer.get("problem")
             if problem is None:
-                self._pids[new.id] = answer["pid"]
+                pid.append(answer["pid"])
+            else:
+                self._pids.pop(new.id, None)
         except BaseException as error:
+            self._pids.pop(new.id, None)
             if self._files(new.id).give_up():
                 self._fail(new, details, {"type": type(error).__name__, "message": str(error)})
                 raise
@@ -343,7 +353,8 @@ class Jobs:
         is_here = self._machines.is_here(details)
         if not is_here:
             files = JobFiles(self._machines.files_of(details, promise.id))
-        pid = self._pids.get(promise.id)  # before the files: it is forgotten once they say it
+        answered = self._pids.get(promise.id)  # before the files: it is forgotten once they say it
+        pid = answered[0] if answered else None
         process, ending = (files.process(), files.ending()) if is_here else (None, None)
         result = promise.result or {}
         code, reason = result.get("exit_code"), result.get("reason")

@@ -2,8 +2,9 @@
 
 This is a program of its own. It runs in a session of its own, takes requests from the socket that is its stdin and
 answers them there, tells on the one that is its stdout what has ended, and ends itself when nobody can ask any more and
-its last command has ended. It imports only the standard library: it is run by its
-path, in isolated mode. Each command has a folder:
+its last command has ended. A request that `waits` is read while its owner writes it down, and begun when the owner says
+`begin`. The program imports only the standard library: it is run by its path, in isolated mode. Each command has a
+folder:
 
     process   who it is, and who supervises it: ids with the moments at which they started; its draft, `process.new`,
               says who supervises it before it is started
@@ -292,7 +293,21 @@ def _programs(name: str, env: dict[str, str]) -> Iterator[str]:
             yield place
 
 
-def _spawn(command: list[str], cwd: str, env: dict[str, str], reading: int, output: int) -> int:
+def _programs_of(request: dict[str, Any], env: dict[str, str]) -> list[str]:
+    """Where the program of an announced request is, looked up while nobody waits for it; nothing if that fails."""
+    try:
+        os.chdir(request["cwd"])
+        try:
+            return list(_programs(request["command"][0], env))
+        finally:
+            os.chdir("/")
+    except OSError:
+        return []  # whoever asks for the command is told
+
+
+def _spawn(
+    command: list[str], cwd: str, env: dict[str, str], reading: int, output: int, programs: Iterable[str]
+) -> int:
     """Start a command as the leader of a group of its own; the answer is its process.
 
     It stays in our session, which has no terminal: where the kernel shares the processors out by sessions, a command in
@@ -303,7 +318,7 @@ def _spawn(command: list[str], cwd: str, env: dict[str, str], reading: int, outp
     problem: OSError | None = None
     os.chdir(cwd)
     try:
-        for program in _programs(command[0], env):
+        for program in programs or _programs(command[0], env):
             try:
                 return os.posix_spawn(
                     program,
@@ -343,7 +358,8 @@ class _Command:
         spare = spares.claim(self.folder)
         self.begun_at = time.time()
         try:
-            self.pid = _spawn(request["command"], request["cwd"], env, spare.reading, spare.output)
+            programs = request.get("programs", ())
+            self.pid = _spawn(request["command"], request["cwd"], env, spare.reading, spare.output, programs)
         except Exception as error:
             spare.close()
             self.ending = {"problem": _problem(error), "ended_at": time.time()}
@@ -477,6 +493,7 @@ class _Supervisor:
         self._outbound = {connection: b"", news: b""}
         self._commands: dict[str, _Command] = {}
         self._env: dict[str, str] = {}
+        self._announced: dict[str, Any] = {}
         self._spares = _Spares()
         self._mine = (os.getpid(), start_time(os.getpid()))
 
@@ -528,7 +545,15 @@ class _Supervisor:
             return
         *lines, self._inbound = (self._inbound + data).split(b"\n")
         for line in lines:
-            self._start(json.loads(line))
+            message = json.loads(line)
+            self._env = message.get("env", self._env)
+            if message.get("waits"):
+                # Its owner writes it down first. One that was announced before it was never asked for.
+                self._announced = {**message, "programs": _programs_of(message, self._env)}
+            elif "begin" in message:
+                self._start(self._announced)
+            else:
+                self._start(message)
 
     def _detach(self) -> None:
         """Nobody can ask any more. The owner hears the end of the connection when it has nothing left to wait for."""
@@ -545,7 +570,6 @@ class _Supervisor:
 
     def _start(self, request: dict[str, Any]) -> None:
         """Start a command, and answer. An environment that is not in the request is that of the one before."""
-        self._env = request.get("env", self._env)
         try:
             command = _Command(request, self._env, self._spares)
         except Exception as error:  # noqa: BLE001  it is the answer

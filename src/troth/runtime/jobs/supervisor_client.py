@@ -36,10 +36,35 @@ class SupervisorClient:
     def __init__(self, folder: Path, ended: Callable[[str], None]) -> None:
         self._folder = folder
         self._ended = ended
-        self._asking = threading.Lock()  # one request at a time: the supervisor starts one after the other anyway
+        # One request at a time: the supervisor starts one after the other anyway. Held from an announcement to its end.
+        self._asking = threading.RLock()
         self._lock = threading.Lock()
         self._connection: _Connection | None = None
         _clients.add(self)
+
+    def announce(self, request: dict[str, Any]) -> bool:
+        """Let the supervisor read a request while its job is written down: it is awake then when `start` says go.
+
+        Nothing is started, and what nobody asks for is forgotten. Answers whether `end_announcement` is to be called,
+        by this thread: until then, nobody else asks. While others ask, and before there is a supervisor, nothing is
+        announced.
+        """
+        if not self._asking.acquire(blocking=False):
+            return False
+        try:
+            connection = self._connection
+            if connection is not None:
+                connection.announce(request)
+        except OSError as gone:
+            log.debug("The supervisor of jobs could not be told of a command: %s", gone)  # `start` finds out
+        except BaseException:
+            self._asking.release()
+            raise
+        return True
+
+    def end_announcement(self) -> None:
+        """Let others ask, whether the job that was announced was started or not."""
+        self._asking.release()
 
     def start(self, request: dict[str, Any]) -> dict[str, Any]:
         """Have a command started; the answer says which process it is, or what the problem was.
@@ -103,7 +128,7 @@ class SupervisorClient:
 
     def after_fork(self) -> None:
         """In the child: the connection belongs to the parent, and ends with it and nobody else."""
-        self._asking, self._lock = threading.Lock(), threading.Lock()
+        self._asking, self._lock = threading.RLock(), threading.Lock()
         if self._connection is not None:
             self._connection.asks.close()
             self._connection.notices.close()
@@ -118,9 +143,24 @@ class _Connection:
         self.notices = notices
         self._unread = b""
         self._env: object = None
+        self._announced: str | None = None
         asks.settimeout(_PATIENCE)
 
+    def announce(self, request: dict[str, Any]) -> None:
+        """Send a request that is to wait until it is asked for."""
+        self._announced = None
+        self._send({**request, "waits": True})
+        self._announced = request["id"]
+
     def ask(self, request: dict[str, Any]) -> None:
+        """Ask for a command: it was announced, or all of the request is sent now."""
+        if self._announced == request["id"]:
+            self._announced = None
+            self.asks.sendall(json.dumps({"begin": request["id"]}).encode() + b"\n")
+        else:
+            self._send(request)
+
+    def _send(self, request: dict[str, Any]) -> None:
         """Send a request. The environment, most of it, is left out while it is that of the request before."""
         env = request["env"]
         if env == self._env:

@@ -47,7 +47,13 @@ class WatchState:
 class WatchPatterns:
     """What is looked for: texts, which a line contains, and regular expressions, which match somewhere in it."""
 
+    _patterns: list[str | re.Pattern[str]]
+    _literals: list[bytes] | None
+
     def __init__(self, patterns: "str | re.Pattern[str] | Iterable[str | re.Pattern[str]]") -> None:
+        if patterns == ():  # as nearly always
+            self._patterns, self._literals = [], []
+            return
         if not isinstance(patterns, Iterable) and not isinstance(patterns, re.Pattern):
             raise MisuseError(f"`watch` is {patterns!r}: give strings or compiled patterns. Nothing was started.")
         several = [patterns] if isinstance(patterns, str | re.Pattern) else list(patterns)
@@ -58,7 +64,7 @@ class WatchPatterns:
                 raise MisuseError(
                     f"`watch` has {pattern!r}, which is neither a string nor a compiled pattern.\nNothing was started."
                 )
-        self._patterns: list[str | re.Pattern[str]] = several
+        self._patterns = several
         literals = [pattern.encode() for pattern in several if isinstance(pattern, str)]
         self._literals = literals if len(literals) == len(several) else None
 

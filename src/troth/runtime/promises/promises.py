@@ -261,10 +261,9 @@ class Promises:
         if channel is not None:
             name, home = channel.name, self._outbox.owner_id if channel.is_local else None
         seconds = self._retention.seconds if retention is WEEK else Retention.of(retention).seconds
-        title = title.encode("utf-8", "backslashreplace").decode()  # half of a letter is kept by no store
-        return NewPromise(
-            promise_id, binding.session, kind, subject, title, name, home, seconds, created_at=self._store.clock()
-        )
+        if not title.isascii():
+            title = title.encode("utf-8", "backslashreplace").decode()  # half of a letter is kept by no store
+        return NewPromise(promise_id, binding.session, kind, subject, title, name, home, seconds, self._store.clock())
 
     def _launch(self, new: NewPromise, prepared: PreparedWork) -> None:
         """Begin the run, with the promise in the commit that writes it down."""
