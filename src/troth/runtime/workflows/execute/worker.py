@@ -75,7 +75,7 @@ class Worker:
 
     @property
     def is_idle(self) -> bool:
-        """Whether everything that was taken up is over, or waits for what is yet to come."""
+        """Whether everything that was taken up is over, which a look has told, or waits for what is yet to come."""
         return all(self._is_at_rest(run_id) for run_id in self._taken_up)
 
     def _take_up(self) -> Iterator[WorkerNews]:
@@ -160,7 +160,7 @@ class Worker:
 
     def _is_at_rest(self, run_id: str) -> bool:
         run = self._engine.find(run_id)
-        return run is None or run.state.is_over or (run.state is RunState.WAITING and not self._is_due(run))
+        return run is None or (run.state is RunState.WAITING and not self._is_due(run))
 
     def _is_due(self, run: RunRecord) -> bool:
         """Whether what a run waits for has come, so that it is about to go on."""
