@@ -17,6 +17,7 @@ from troth.runtime.sessions import Hypervisor
 from troth.runtime.store import RunState, commit_point, open_store
 from troth.runtime.store.postgres.address import parse
 from troth.runtime.store.promise_records import NewPromise, PromiseState
+from troth.runtime.store.sqlite.message_index import index_messages
 from troth.testing.postgres_server import PostgresServer
 
 POINT = commit_point("test.cli.store", "what is moved to another store")
@@ -148,9 +149,35 @@ def test_it_can_be_moved_again(server, run, file):
     with EmbeddedEngine(file, decisions=[waits]) as engine:
         engine.start(waits, 1, run_id="later")
     code, _, err = run("store", "migrate", str(file), target)
-    assert (code, "is not empty" in err) == (2, True)
+    assert (code, "differs from" in err, "history, runs" in err) == (2, True, True)
     with open_store(target) as store:
         assert store.run("later") is None
+
+
+def test_it_is_moved_again_after_the_store_has_gone_on(server, run, file):
+    """What was moved is not moved a second time, and nothing that was done since is undone. A search is no change."""
+    target = server.address()
+    assert run("store", "migrate", str(file), target)[0] == 0
+    with EmbeddedEngine(target, decisions=[waits]) as engine:
+        engine.signal("waiting", "more", 5)
+        assert engine.result("waiting", 60) == 11
+    code, out, _ = run("store", "migrate", str(file), target)
+    assert (code, "were moved to" in out, "which has changed since" in out) == (0, True, True)
+    with open_store(file) as store:
+        index_messages(store._ask, lambda work: store.commit(POINT, work))
+    again = json.loads(run("store", "migrate", str(file), target, "--json")[1])
+    assert (again["written"], again["has_gone_on"]) == (False, True)
+    with open_store(target) as store:
+        assert store.run("waiting").state is RunState.COMPLETED
+
+
+def test_a_store_with_something_else_is_left_alone(server, run, file):
+    """What is there did not come from a file."""
+    target = server.address()
+    with EmbeddedEngine(target, decisions=[waits]) as engine:
+        engine.start(waits, 1, run_id="other")
+    code, _, err = run("store", "migrate", str(file), target)
+    assert (code, "is not empty: it has rows in history, runs" in err) == (2, True)
 
 
 def test_it_is_killed_in_the_middle(server, run, file):

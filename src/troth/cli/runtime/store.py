@@ -38,22 +38,32 @@ def _migrate(args: argparse.Namespace) -> int:
         )
     check_postgres()
     from troth.runtime.store.postgres.address import parse
-    from troth.runtime.store.postgres.move import move_file
+    from troth.runtime.store.postgres.move import Move, move_file
 
-    moved, is_new = move_file(args.file, args.target)
+    moved, move = move_file(args.file, args.target)
     shown = parse(args.target).shown
     if args.json:
         tables = [{"table": one.table, "rows": one.rows, "digest": one.digest} for one in moved]
-        say_json({"store": shown, "written": is_new, "tables": tables})
+        say_json(
+            {"store": shown, "written": move is Move.WRITTEN, "has_gone_on": move is Move.GONE_ON, "tables": tables}
+        )
         return Exit.CLEAN
     rows = sum(one.rows for one in moved)
     lines = [f"{one.rows:>9,}  {one.table:<20} {one.digest}" for one in moved if one.rows]
-    if is_new:
-        lines.append(f"{rows:,} rows were moved from {args.file} to {shown}; counts and digests agree on both sides.")
-    else:
-        lines.append(f"All {rows:,} rows of {args.file} are in {shown} already; counts and digests agree.")
+    file = args.file
+    news = {
+        Move.WRITTEN: f"{rows:,} rows were moved from {file} to {shown}; counts and digests agree on both sides.",
+        Move.THERE: f"All {rows:,} rows of {file} are in {shown} already; counts and digests agree.",
+        Move.GONE_ON: f"All {rows:,} rows of {file} were moved to {shown} before, which has changed since. "
+        "Nothing was written.",
+    }
+    lines.append(news[move])
     say([*lines, "The file was not changed."])
     return Exit.CLEAN
+
+
+def _counted(count: int, word: str, words: str | None = None) -> str:
+    return f"{count:,} {word if count == 1 else words or f'{word}s'}"
 
 
 def _check(args: argparse.Namespace) -> int:
@@ -70,9 +80,10 @@ def _check(args: argparse.Namespace) -> int:
         say_json({"store": name, "is_sound": checked.is_sound, **checked._asdict()})
     else:
         counts = (
-            f"{checked.runs:,} runs, {checked.conversations:,} conversations, {checked.audit_entries:,} audit entries"
+            f"{_counted(checked.runs, 'run')}, {_counted(checked.conversations, 'conversation')}, "
+            f"{_counted(checked.audit_entries, 'audit entry', 'audit entries')}"
         )
-        end = "all of it can be read." if checked.is_sound else f"{len(checked.problems)} problems."
+        end = "all of it can be read." if checked.is_sound else f"{_counted(len(checked.problems), 'problem')}."
         say([*checked.problems, f"{name}: {counts}; {end}"])
     return Exit.CLEAN if checked.is_sound else Exit.FOUND
 

@@ -198,6 +198,10 @@ class Conversation:
         self._saw(cursor)
         return messages
 
+    async def amessages(self) -> list[Message]:
+        """`messages` for a loop, which a database does not hold up."""
+        return await aread(self._home.store, self.messages)
+
     def history(self) -> History:
         """For an agent that asks a model: what to tell it, which calls are left to make, and what was spent so far.
 

@@ -1,7 +1,8 @@
 """Move a file into PostgreSQL: every row in one transaction, then count and compare both sides.
 
 Who held what in the old place is not moved: those processes have ended, so their runs are free for the workers of the
-new one. A second run over the same file finds everything there, compares it, and writes nothing.
+new one. A second run over the same file finds everything there, compares it, and writes nothing; once the new place has
+gone on, by the digests that were noted there.
 """
 
 import contextlib
@@ -10,6 +11,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from enum import Enum
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,16 +24,27 @@ from troth.runtime.store.postgres import faults, statements
 from troth.runtime.store.postgres.address import Address, parse
 from troth.runtime.store.postgres.link import connect_plain
 from troth.runtime.store.postgres.store import PostgresStore
-from troth.runtime.store.sqlite.message_index import INDEX
+from troth.runtime.store.sqlite.message_index import INDEX, INDEXED
 from troth.runtime.store.sqlite.store import SqliteStore
 
-__all__ = ["MovedTable", "move_file"]
+__all__ = ["Move", "MovedTable", "move_file"]
 
 _LEFT = frozenset({"owners", "leases", "channels"})  # of processes that have ended
 _FETCH = 2000  # rows at a time
 _COUNTERS = {"signals": "id", "events": "id", "promises": "number", "state_changes": "id"}
 _IN_PARTS = {"outbox_counts": statements.MOVED_OUTBOX_COUNTS, "state_counts": statements.MOVED_STATE_COUNTS}
 _BY_TRIGGERS = frozenset({"state_counts", "state_changes"})  # written when other tables are
+_MOVED = "moved from a file"
+"""The key in `meta` under which stand the digests of the file, by table."""
+_OF_ONE_SIDE = frozenset({_MOVED, INDEXED})  # keys in `meta` that say nothing of what is kept
+
+
+class Move(Enum):
+    """What there was to do."""
+
+    WRITTEN = "every row was written"
+    THERE = "every row was there already"
+    GONE_ON = "every row was written at another time, and the store has changed since"
 
 
 class MovedTable(NamedTuple):
@@ -48,10 +61,11 @@ class _Table(NamedTuple):
     key: tuple[str, ...]
 
 
-def move_file(path: str | os.PathLike[str], url: str) -> tuple[list[MovedTable], bool]:
-    """Move the file at `path` into the store at `url`. Answers the tables, and whether anything had to be written.
+def move_file(path: str | os.PathLike[str], url: str) -> tuple[list[MovedTable], Move]:
+    """Move the file at `path` into the store at `url`. Answers the tables, and what there was to do.
 
-    Refused if somebody living works on the file, or if the store holds something else already.
+    Refused if somebody living works on the file, if it has changed since it was moved there, or if the store holds
+    something else already.
     """
     file, address = Path(path), parse(url)
     if not file.exists():
@@ -69,8 +83,8 @@ def move_file(path: str | os.PathLike[str], url: str) -> tuple[list[MovedTable],
             source.execute("BEGIN")  # all that is read is of one moment
             tables = list(_tables(source))
             before = _digests_here(source, tables)
-            is_new = _write(source, connection, address, tables, before, name)
-            after = _digests_there(connection, tables)
+            move = _write(source, connection, address, tables, before, (str(file), name))
+            after = before if move is Move.GONE_ON else _digests_there(connection, tables)
             if after != before:
                 pairs = zip(before, after, strict=True)
                 wrong = ", ".join(here.table for here, there in pairs if here != there)
@@ -81,7 +95,7 @@ def move_file(path: str | os.PathLike[str], url: str) -> tuple[list[MovedTable],
         raise StoreError(f"The store {str(file)!r} could not be read: {cause}. Nothing was moved.") from cause
     except psycopg.Error as cause:
         raise faults.named(cause, name) from cause
-    return after, is_new
+    return after, move
 
 
 def _check_idle(store: SqliteStore) -> None:
@@ -113,7 +127,7 @@ def _rows_here(source: sqlite3.Connection, table: _Table) -> Iterator[tuple[Any,
     columns, key = ", ".join(table.columns), ", ".join(table.key)
     cursor = source.execute(f"SELECT {columns} FROM {table.name} ORDER BY {key}")  # noqa: S608  names of our own tables
     while rows := cursor.fetchmany(_FETCH):
-        yield from rows
+        yield from _kept(table, rows)
 
 
 def _rows_there(connection: "psycopg.Connection[Any]", table: _Table) -> Iterator[tuple[Any, ...]]:
@@ -125,7 +139,11 @@ def _rows_there(connection: "psycopg.Connection[Any]", table: _Table) -> Iterato
     )
     with connection.transaction(), connection.cursor(name="troth_move") as cursor:
         cursor.itersize = _FETCH
-        yield from cursor.execute(query)
+        yield from _kept(table, cursor.execute(query))
+
+
+def _kept(table: _Table, rows: Iterable[tuple[Any, ...]]) -> Iterable[tuple[Any, ...]]:
+    return rows if table.name != "meta" else (row for row in rows if row[0] not in _OF_ONE_SIDE)
 
 
 @contextlib.contextmanager
@@ -162,18 +180,16 @@ def _write(
     address: Address,
     tables: Sequence[_Table],
     before: Sequence[MovedTable],
-    name: str,
-) -> bool:
+    names: tuple[str, str],
+) -> Move:
     """Copy every table, unless all of them are there already. Whoever else moves at the same time waits."""
     connection.execute(statements.LOCK_STORE, (f"move {address.schema}",))
     digests = _digests_there(connection, tables)
     if digests == list(before):
-        return False
+        return Move.THERE
     if filled := [digest.table for digest in digests if digest.rows]:
-        raise MisuseError(
-            f"The store {name} is not empty: it has rows in {', '.join(filled)}.\n"
-            "Nothing was moved. Name an empty schema: `postgresql://…?schema=NAME`."
-        )
+        _check_moved(connection, before, filled, names)
+        return Move.GONE_ON
     for table in tables:
         columns = (*table.columns, "part") if table.name in _IN_PARTS else table.columns
         if table.name in _BY_TRIGGERS:
@@ -192,4 +208,26 @@ def _write(
             table=sql.Identifier(table_name),
         )
         connection.execute(counter)
-    return True
+    connection.execute(statements.SET_META, (_MOVED, json.dumps({one.table: one.digest for one in before})))
+    return Move.WRITTEN
+
+
+def _check_moved(
+    connection: "psycopg.Connection[Any]", before: Sequence[MovedTable], filled: Sequence[str], names: tuple[str, str]
+) -> None:
+    """Refuse a store that has rows, unless the file was moved there, and has not changed since."""
+    file, name = names
+    row = connection.execute(statements.GET_META, (_MOVED,)).fetchone()
+    if row is None:
+        raise MisuseError(
+            f"The store {name} is not empty: it has rows in {', '.join(filled)}.\n"
+            "Nothing was moved. Name an empty schema: `postgresql://…?schema=NAME`."
+        )
+    moved = json.loads(row[0])
+    if changed := [one.table for one in before if moved.get(one.table) != one.digest]:
+        raise MisuseError(
+            f"The store {name} is not empty: a file was moved there, which differs from {file!r} in "
+            f"{', '.join(changed)}.\n"
+            "Nothing was moved. If a program still uses the file, stop it: two places would go on with the same runs. "
+            "To move the file as it is now, name an empty schema: `postgresql://…?schema=NAME`."
+        )

@@ -14,16 +14,18 @@ from contextlib import aclosing
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
+from troth.bridge import call
 from troth.errors import MisuseError
 from troth.runtime.engine.current_step import current_step
-from troth.runtime.store import Event
+from troth.runtime.store import Event, Store
+from troth.runtime.store.aread import aread
 from troth.runtime.workflows.document.contracts import Contract
 from troth.runtime.workflows.execute.failures import AgentNotFinishedError, BudgetExceededError
 from troth.runtime.workflows.execute.usage import SPENDING, Spending, conversation_of, usage_of, used_in
 from troth.runtime.workflows.link.function_lookup import NotFound
 
 if TYPE_CHECKING:
-    from troth.runtime.agents.model import Message
+    from troth.runtime.agents.model import Message, Usage
     from troth.runtime.conversations import Conversation, Conversations, End
 
 __all__ = ["CONTRACT", "answering", "code_from", "parsed"]
@@ -53,47 +55,49 @@ def answering(agent: object, name: str, home: "Callable[[], Conversations] | Non
     async def answer(prompt: str) -> str:
         spending = SPENDING.get()
         key = current_step().key
-        talks = home()
-        watches = [] if spending is None else [_Watch(talks, key, spending)]
-        conversation = talks.open(agent, conversation_of(key), on_event=watches)
+        talks = await call(home)  # the first time, it writes down who runs conversations here
+        watches = []
+        if spending is not None:
+            watches = [_Watch(spending, await aread(talks.store, lambda: usage_of(talks.store, key)))]
+        conversation = await talks.aopen(agent, conversation_of(key), on_event=watches)
         for watch in watches:
             watch.conversation = conversation
         try:
-            return await _answer(conversation, name, prompt, spending)
+            return await _answer(talks.store, conversation, name, prompt, spending)
         finally:
             conversation.stop_listening()  # the next attempt has a watch of its own
 
     return answer
 
 
-async def _answer(conversation: "Conversation", name: str, prompt: str, spending: Spending | None) -> str:
-    talk = conversation.messages()
+async def _answer(store: Store, conversation: "Conversation", name: str, prompt: str, spending: Spending | None) -> str:
+    talk = await conversation.amessages()
     if not talk:
         await conversation.asend(prompt)
-    refusal = _refusal(_answer_in(talk)) if conversation.look().is_finished else None
+    refusal = _refusal(_answer_in(talk)) if (await aread(store, conversation.look)).is_finished else None
     if refusal is not None:
         await conversation.asend(refusal)  # an earlier attempt ended with this answer
-    if not conversation.look().is_finished or _answer_in(talk) is None:
+    if not (await aread(store, conversation.look)).is_finished or _answer_in(talk) is None:
         if spending is not None:
             spending.check(spending.meter)
-        end = await _run(conversation)
+        end = await _run(store, conversation)
         if end.outcome != "finished":
             if spending is not None:
                 spending.check(spending.meter)  # the watch ended the talk before its next turn
             raise _not_finished(name, f"its run was {end.outcome} after {end.steps} step{'s'[: end.steps != 1]}")
-        talk = conversation.messages()
+        talk = await conversation.amessages()
     text = _answer_in(talk)
     if text is None:
         raise _not_finished(name, "its run ended without an answer")
     return text
 
 
-async def _run(conversation: "Conversation") -> "End":
+async def _run(store: Store, conversation: "Conversation") -> "End":
     """Run it. An earlier attempt that was given up may still be at work, in a sync step: that is waited for first."""
     from troth.runtime.conversations import AlreadyRunning
 
     while True:
-        cursor = conversation.look().cursor
+        cursor = (await aread(store, conversation.look)).cursor
         try:
             return await conversation.arun()
         except AlreadyRunning:
@@ -129,10 +133,10 @@ def _not_finished(name: str, why: str) -> AgentNotFinishedError:
 class _Watch:
     """Counts what an agent uses as it goes, and ends its run at the end of a turn when nothing is left for another."""
 
-    def __init__(self, talks: "Conversations", key: str, spending: Spending) -> None:
+    def __init__(self, spending: Spending, used_before: "Usage") -> None:
         self._spending = spending
-        self._used = usage_of(talks.store, key)  # of attempts before this one
-        spending.count(self._used)
+        self._used = used_before
+        spending.count(used_before)
         self.conversation: Conversation | None = None
 
     def __call__(self, event: Event) -> None:
