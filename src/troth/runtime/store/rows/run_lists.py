@@ -176,14 +176,17 @@ class _Query:
         """Runs that an owner began through a server, and those of its governed sessions."""
         begun_bounds, begun = self._bounds("w.", before)
         within_bounds, within = self._bounds("w.", before, "begun_at")
-        return self._fetch(
-            f"SELECT {_OF_RUN}, w.created_at AS place FROM belongings w CROSS JOIN runs r ON r.id = w.id "  # noqa: S608
+        last = "ORDER BY place DESC, id DESC LIMIT ?"
+        return self._fetch(  # each part has a limit of its own, so that no more of it is read and sorted
+            f"SELECT * FROM (SELECT {_OF_RUN}, w.created_at AS place "  # noqa: S608
+            "FROM belongings w CROSS JOIN runs r ON r.id = w.id "
             f"WHERE w.kind = 'run' AND {' AND '.join(['w.owner = ?', *begun_bounds])} "
-            f"UNION ALL SELECT {_OF_RUN}, w.begun_at AS place FROM belongings b "
-            "CROSS JOIN session_work w ON w.session = b.id CROSS JOIN runs r ON r.id = w.id "
+            "ORDER BY w.created_at DESC, w.id DESC LIMIT ?) AS of_server "
+            f"UNION ALL SELECT * FROM (SELECT {_OF_RUN}, w.begun_at AS place "
+            "FROM belongings b CROSS JOIN session_work w ON w.session = b.id CROSS JOIN runs r ON r.id = w.id "
             f"WHERE b.kind = 'session' AND w.kind = 'run' AND {' AND '.join(['b.owner = ?', *within_bounds])} "
-            "ORDER BY place DESC, id DESC LIMIT ?",
-            (owner, *begun, owner, *within, size),
+            f"{last}) AS of_sessions {last}",
+            (owner, *begun, size, owner, *within, size, size),
         )
 
 
