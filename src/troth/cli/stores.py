@@ -176,12 +176,14 @@ def looked_into(args: argparse.Namespace) -> "Runtime":
 
 def find_run(runtime: "Runtime", word: str) -> str:
     """The id that `word` stands for: itself, the only one that begins with it, or the newest for `last`."""
+    from troth.runtime.workflows.registry import FAMILIES
+
     if word == "last":
         newest = runtime.lists.runs(limit=1).items
         if newest:
             return newest[0].id
     run = runtime.store.run(word)
-    if run is not None and run.decision.startswith("workflow:"):
+    if run is not None and run.decision.startswith(FAMILIES):
         return word
     begins = [] if word == "last" else [item.id for item in _begin_with(runtime, word)]
     if len(begins) == 1:

@@ -41,7 +41,7 @@ KINDS = {
 
 ANSWERS = {
     "a question that was denied": ("agreed failed", "was denied by ann: it is too heavy to fly", "asks.yaml:"),
-    "a question that nobody answered": ("agreed failed", "no answer came within", "asks.yaml:"),
+    "a question that nobody answered": ("agreed failed", "no answer came within", "silence.yaml:"),
 }
 
 

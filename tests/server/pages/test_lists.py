@@ -7,11 +7,13 @@ from troth.runtime.store import RunState, commit_point
 from troth.runtime.store.promise_records import NewPromise
 from troth.server.pages.lists.queries import (
     ListFilter,
+    counts_of_runs,
     failures_since,
     find_conversations,
     find_promises,
     find_runs,
     find_sessions,
+    search,
 )
 
 POINT = commit_point("test.pages.lists", "whatever a test writes")
@@ -84,6 +86,33 @@ def test_failures_since_a_moment(runtime, moment):
     """By when they ended, not by when they began: every one that ended badly, the last one first."""
     expected = [number for number in range(0, COUNT, 3) if 5000.0 - number > moment]
     assert [run.id for run in failures_since(runtime, moment, None)] == [f"r{number:06}" for number in expected]
+
+
+def test_runs_of_a_governed_session(tmp_path):
+    """An admin sees those of every session, an owner those of their own: in the list, in its filters and in searches."""
+
+    def write(tx):
+        for number, owner in enumerate(("ann", "ben")):
+            tx.server.claim("session", f"of-{owner}", owner, 1.0)
+            for of_workflow, decision in ((True, "session workflow:shop@x"), (False, "session act look")):
+                run_id = f"{owner}-{'run' if of_workflow else 'act'}"
+                tx.add_run(run_id, decision, "[]", 2.0 + number, label="shop" if of_workflow else None)
+                tx.sessions.add_work(run_id, f"of-{owner}", "a", "run" if of_workflow else "act", "shop", 2.0)
+                tx.finish_run(run_id, RunState.FAILED, 5.0 + number, error='{"type":"E","message":"m"}')
+
+    with Runtime(tmp_path / "runs.db", recover=False, in_process=False) as runtime:
+        runtime.store.commit(POINT, write)
+        for owner, ids in ((None, ["ben-run", "ann-run"]), ("ann", ["ann-run"]), ("eve", [])):
+            for filters in (ListFilter(), ListFilter(("failed",)), ListFilter(workflow="shop"), ListFilter(text="RUN")):
+                page = find_runs(runtime, filters, "", 50, owner)
+                assert [(run.id, run.session, run.agent) for run in page] == [
+                    (run_id, f"of-{run_id[:3]}", "a") for run_id in ids
+                ]
+            assert [run.id for run in failures_since(runtime, 4.0, owner)] == ids
+            assert sum(counts_of_runs(runtime, owner).values()) == len(ids)
+            assert [hit.id for hit in search(runtime, "-run", owner, "", 50)[0] if hit.kind == "run"] == ids
+            of_ann = find_runs(runtime, ListFilter(session="of-ann"), "", 50, owner)
+            assert [run.id for run in of_ann] == [run_id for run_id in ids if run_id == "ann-run"]
 
 
 def test_an_owner_who_began_nothing_sees_nothing(runtime):

@@ -120,6 +120,7 @@ def _delivery(view: View, promise: PromiseRecord, record: DeliveryRecord) -> Htm
     path = address("promises", promise.id)
     fields = {"delivery": record.id}
     rerouted = record.channel and promise.channel and record.channel != promise.channel
+    has_gone = record.attempt > 0 or record.state in _OVER
     is_stored = record.state is DeliveryState.STORED  # where to is what is missing
     buttons = [
         view.button(
@@ -144,7 +145,11 @@ def _delivery(view: View, promise: PromiseRecord, record: DeliveryRecord) -> Htm
         else None,
     ]
     details = facts(
-        fact("went to", record.channel or "not sent yet", f", meant for {promise.channel}" if rerouted else None),
+        fact(
+            "went to" if has_gone else "goes to",
+            record.channel or "not sent yet",
+            f", meant for {promise.channel}" if rerouted else None,
+        ),
         fact("tried", times(record.attempt)) if record.attempt else None,
         fact("next try", moment(record.due_at)) if record.state is DeliveryState.DUE and record.due_at else None,
         fact("receipt", cut(record.receipt, 500)) if record.receipt else None,
@@ -161,7 +166,9 @@ def _delivery(view: View, promise: PromiseRecord, record: DeliveryRecord) -> Htm
         badge(record.state),
         f" {_KINDS.get(record.kind, record.kind)} ",
         tag("code", record.id, class_="soft"),
-        text_box(f"the receiver answered: {record.problem}", 2000) if record.problem else None,
+        text_box(f"the receiver answered: {record.problem}" if has_gone else record.problem, 2000)
+        if record.problem
+        else None,
         details,
         _attempts(record),
         tag("pre", cut(record.text, 4000)) if record.text else None,

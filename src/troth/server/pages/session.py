@@ -59,7 +59,7 @@ async def show(view: View) -> HtmlPage:
         (_ask(view, ask) for ask in asks),
         _ending(session),
         [_kill(kill) for kill in contents.kills],
-        _about(session),
+        _about(view, session),
         tag("h2", "Members"),
         members_table(view, session, contents.members),
         _work(view, contents.work, {ask.id for ask in asks}),
@@ -151,14 +151,16 @@ def _kill(row: KillRow) -> Html:
     )
 
 
-def _about(session: Session) -> Html:
+def _about(view: View, session: Session) -> Html:
     config = session.config
     sandbox = f"below a score of {config.min_score:g} an agent is in the sandbox"
     limits = f"{len(session.present)} of {config.max_members} members; {sandbox}"
+    runs = tag("a", "the runs that it carries out", href=view.link("runs", session=session.id))
     return facts(
         fact("created", moment(session.created_at), f" by {session.creator}"),
         fact("ended", moment(session.ended_at)) if session.ended_at else fact("ends", moment(session.ends_at)),
         fact("limits", limits),
+        fact("runs", runs),
         fact("commands", ", ".join(config.commands)) if config.commands is not None else None,
         fact("folders", ", ".join(config.paths)) if config.paths is not None else None,
     )

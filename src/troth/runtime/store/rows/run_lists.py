@@ -24,19 +24,21 @@ Execute = Callable[..., Any]
 _LONG = 4000  # letters of an error that are read: type and message come before the traceback
 _EXAMINED = 5000  # rows that one page looks at, where a filter has to look at each
 _MESSAGE = 1000  # letters of a message
+_AT_ONCE = 500  # rows that are read at a time
 _RUNNING, _INTERRUPTED, _DAMAGED = RunState.RUNNING.value, RunState.INTERRUPTED.value, RunState.DAMAGED.value
+_BY_LIFE = frozenset({_RUNNING, _INTERRUPTED, _DAMAGED})  # what no column says
+_SOUND = f"CASE WHEN state IN ({', '.join(repr(state.value) for state in RunState)}) THEN 1 ELSE 0 END"
 _COLUMNS = (
     f"id, coalesce(ending, state) AS word, decision, label, created_at, updated_at, finished_at, waiting_for, wake_at, "
-    f"substr(error, 1, {_LONG}) AS error, parent, forked_from, cancel_requested, state AS written"
+    f"substr(error, 1, {_LONG}) AS error, parent, forked_from, cancel_requested, {_SOUND} AS sound"
 )
 _TYPES = (
     *((str,), (str,), (str,), (str, type(None)), (float, int), (float, int), (float, int, type(None))),
     *((str, type(None)), (float, int, type(None)), (str, type(None)), (str, type(None)), (str, type(None)), (int,)),
-    (str,),
+    (int,),
 )
 _OF_RUN = _COLUMNS.replace("id, coalesce", "r.id AS id, coalesce", 1).replace("created_at,", "r.created_at,", 1)
 _WIDTH = len(_TYPES)
-_STATES = frozenset(state.value for state in RunState)
 _FAMILY = "instr(decision, ':') > 0 AND substr(decision, 1, instr(decision, ':'))"
 _OF_SESSION = "session "
 """How the names of decisions begin that a governed session carries out."""
@@ -64,6 +66,16 @@ class _Query:
         self.execute = execute
         self.wanted = wanted
         self.living = living
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether all rows are meant: nothing is left to be looked at that an index does not know."""
+        if self.wanted.words is not None and (
+            self.wanted.families is None or not _BY_LIFE.isdisjoint(self.wanted.words)
+        ):
+            return False
+        unknown = self.wanted.label, self.wanted.session, self.wanted.owner, self.wanted.text
+        return unknown == (None,) * len(unknown)
 
     def rows(self, before: tuple[float, str] | None, size: int) -> list[tuple[Any, ...]]:
         """Up to `size` rows behind `before`, in order; some of them may have to be left out."""
@@ -164,14 +176,17 @@ class _Query:
         """Runs that an owner began through a server, and those of its governed sessions."""
         begun_bounds, begun = self._bounds("w.", before)
         within_bounds, within = self._bounds("w.", before, "begun_at")
-        return self._fetch(
-            f"SELECT {_OF_RUN}, w.created_at AS place FROM belongings w CROSS JOIN runs r ON r.id = w.id "  # noqa: S608
+        last = "ORDER BY place DESC, id DESC LIMIT ?"
+        return self._fetch(  # each part has a limit of its own, so that no more of it is read and sorted
+            f"SELECT * FROM (SELECT {_OF_RUN}, w.created_at AS place "  # noqa: S608
+            "FROM belongings w CROSS JOIN runs r ON r.id = w.id "
             f"WHERE w.kind = 'run' AND {' AND '.join(['w.owner = ?', *begun_bounds])} "
-            f"UNION ALL SELECT {_OF_RUN}, w.begun_at AS place FROM belongings b "
-            "CROSS JOIN session_work w ON w.session = b.id CROSS JOIN runs r ON r.id = w.id "
+            "ORDER BY w.created_at DESC, w.id DESC LIMIT ?) AS of_server "
+            f"UNION ALL SELECT * FROM (SELECT {_OF_RUN}, w.begun_at AS place "
+            "FROM belongings b CROSS JOIN session_work w ON w.session = b.id CROSS JOIN runs r ON r.id = w.id "
             f"WHERE b.kind = 'session' AND w.kind = 'run' AND {' AND '.join(['b.owner = ?', *within_bounds])} "
-            "ORDER BY place DESC, id DESC LIMIT ?",
-            (owner, *begun, owner, *within, size),
+            f"{last}) AS of_sessions {last}",
+            (owner, *begun, size, owner, *within, size, size),
         )
 
 
@@ -180,10 +195,12 @@ def list_runs(
 ) -> Page[RunItem]:
     """A page of runs, the newest first."""
     before, query = read_moment(cursor), _Query(execute, wanted, living)
+    if query.is_exact and limit < _AT_ONCE:
+        return _exact_page(execute, query.rows(before, limit + 1), living, wanted, limit)
     items: list[RunItem] = []
     examined = 0
     while True:
-        size = min(500, max(limit - len(items) + 1, 100 if examined else 0))
+        size = min(_AT_ONCE, max(limit - len(items) + 1, 100 if examined else 0))
         rows = query.rows(before, size)
         at_work = _held(execute, [row[0] for row in rows if row[1] == _RUNNING], living)
         for row in rows:
@@ -202,6 +219,20 @@ def list_runs(
             return Page(_placed(execute, items), moment_cursor(*before))
 
 
+def _exact_page(
+    execute: Execute, rows: Sequence[tuple[Any, ...]], living: Sequence[str], wanted: RunFilter, limit: int
+) -> Page[RunItem]:
+    """A page of rows all of which are meant, but for damaged ones. `rows` has one more, if there is one."""
+    at_work = _held(execute, [row[0] for row in rows if row[1] == _RUNNING], living)
+    items = _placed(execute, [_item(row, row[0] in at_work) for row in rows[:limit]])
+    if wanted.words is not None:
+        items = [item for item in items if item.state in wanted.words]
+    if len(rows) <= limit:
+        return Page(items)
+    place = next(filter(None, map(_place, reversed(rows[:limit]))), None)
+    return Page(items, None if place is None else moment_cursor(*place))
+
+
 def _placed(execute: Execute, items: list[RunItem]) -> list[RunItem]:
     """The same, with the session and the member of those that a governed session carries out."""
     governed = [item.id for item in items if item.decision.startswith(_OF_SESSION)]
@@ -212,11 +243,11 @@ def _placed(execute: Execute, items: list[RunItem]) -> list[RunItem]:
         part = governed[first : first + 500]
         rows = execute(f"SELECT id, session, agent FROM session_work WHERE id IN ({_marks(part)})", part).fetchall()  # noqa: S608
         work |= {run_id: (session, agent) for run_id, session, agent in rows}
-    placed: list[RunItem] = []
-    for item in items:
-        session, agent = work.get(item.id, (None, None))
-        placed.append(item._replace(session=session, agent=agent))
-    return placed
+    return [_within(item, *work[item.id]) if item.id in work else item for item in items]
+
+
+def _within(item: RunItem, session: str, agent: str) -> RunItem:
+    return item._replace(session=session, agent=agent)
 
 
 def _place(row: Sequence[Any]) -> tuple[float, str] | None:
@@ -272,10 +303,10 @@ def _item(row: Sequence[Any], is_at_work: bool) -> RunItem:  # noqa: FBT001
         if any(kind not in types for kind, types in zip(kinds, _TYPES, strict=True)):
             return _damaged(row)
         _good.add(kinds)
-    run_id, word, decision, label, created, updated, finished, waiting, wake, error, parent, forked, cancel, written = (
+    run_id, word, decision, label, created, updated, finished, waiting, wake, error, parent, forked, cancel, sound = (
         row[:_WIDTH]
     )
-    if written not in _STATES:
+    if not sound:  # there is no such state
         return _damaged(row)
     if word == _RUNNING and not is_at_work:
         word = _INTERRUPTED

@@ -44,10 +44,13 @@ class _Kind(NamedTuple):
     id: str
     at: str
     texts: tuple[str, ...]
+    decision: str = "NULL"
 
 
 KINDS = {
-    "run": _Kind("runs", ("created_at", "id"), "id", "created_at", ("id", "label", "substr(error, 1, 4000)")),
+    "run": _Kind(
+        "runs", ("created_at", "id"), "id", "created_at", ("id", "label", "substr(error, 1, 4000)"), "decision"
+    ),
     "conversation": _Kind("conversations", ("changed_at", "id"), "id", "changed_at", ("id", "agent", "title")),
     "session": _Kind("sessions", ("created_at", "id"), "id", "created_at", ("id", "creator")),
     "promise": _Kind("promises", ("number",), "id", "created_at", ("id", "title")),
@@ -146,9 +149,10 @@ def _by_id(execute: Execute, name: str, words: Sequence[str], limit: int, condit
     if len(words) != 1:
         return []
     kind = KINDS[name]
+    is_meant = f"CASE WHEN {condition.sql} THEN 1 ELSE 0 END = 1"  # by the index of ids, and not by that of families
     rows = execute(
         f"SELECT {kind.id}, {kind.at}, {', '.join(kind.texts)} FROM {kind.table} "  # noqa: S608  names of our own
-        f"WHERE {kind.id} >= ? AND {kind.id} < ? AND {condition.sql} ORDER BY {kind.id} DESC LIMIT ?",
+        f"WHERE {kind.id} >= ? AND {kind.id} < ? AND {is_meant} ORDER BY {kind.id} DESC LIMIT ?",
         (words[0], words[0] + _LAST, *condition.values, limit),
     ).fetchall()
     return [SearchHit(name, thing, at, _piece(_shown(name, texts), words)) for thing, at, *texts in rows]
@@ -163,15 +167,16 @@ def _window(
     marks = ", ".join("?" * len(kind.key))
     bound = "" if place is None else f" WHERE ({key}) < ({marks})"
     inner = (
-        f"SELECT {key}, {kind.id} AS thing, {kind.at} AS moment, {condition.sql} AS is_meant, "  # noqa: S608  our own names
+        f"SELECT {key}, {kind.id} AS thing, {kind.at} AS moment, {kind.decision} AS decision, "  # noqa: S608  our own names
         f"{', '.join(f'{column} AS text{number}' for number, column in enumerate(kind.texts))} "
         f"FROM {kind.table}{bound} ORDER BY {order} LIMIT {_WINDOW}"
     )
     like = " OR ".join(f"text{number} LIKE ? ESCAPE '\\'" for number in range(len(kind.texts)))
     rows = execute(
-        f"SELECT * FROM ({inner}) AS latest WHERE is_meant AND {' AND '.join(f'({like})' for _ in words)} "  # noqa: S608
+        f"SELECT * FROM ({inner}) AS latest "  # noqa: S608  names of our own
+        f"WHERE {' AND '.join(f'({like})' for _ in words)} AND {condition.sql} "
         f"ORDER BY {order} LIMIT ?",
-        (*condition.values, *(place or ()), *[pattern(word) for word in words for _ in kind.texts], limit),
+        (*(place or ()), *[pattern(word) for word in words for _ in kind.texts], *condition.values, limit),
     ).fetchall()
     width = len(kind.key)
     hits = [SearchHit(name, row[width], row[width + 1], _piece(_shown(name, row[width + 3 :]), words)) for row in rows]

@@ -388,7 +388,14 @@ class SqliteStore:
 
     def _ask(self, question: Callable[[Callable[..., sqlite3.Cursor]], T]) -> T:
         with self._readers.lend() as connection:
-            return question(connection.execute)
+            connection.text_factory = str  # a function of ours, called for each text, costs a quarter of a list
+            try:
+                return question(connection.execute)
+            except sqlite3.OperationalError:
+                connection.text_factory = text_or_bytes  # a text may be none; anything else fails again
+                return question(connection.execute)
+            finally:
+                connection.text_factory = text_or_bytes
 
     def _living(self, execute: Callable[..., sqlite3.Cursor]) -> list[str]:
         return queries.living_owners(execute, self.clock())

@@ -177,7 +177,7 @@ def table(runs: Sequence[RunReport], *, width: int = 80, paint: Paint = _plain) 
     if not runs:
         return "no runs yet"
     runs = printable(list(runs))
-    rows = [(run.id, f"{RUN_MARKS[run.state]} {run.state}", at(run.created_at), _note(run)) for run in runs]
+    rows = [(run.id, f"{RUN_MARKS[run.state]} {run.state}", at(run.created_at), _note_with_place(run)) for run in runs]
     first, second = (max(len(row[column]) for row in rows) for column in (0, 1))
     lines = []
     for run, (name, state, started, note) in zip(runs, rows, strict=True):
@@ -186,6 +186,11 @@ def table(runs: Sequence[RunReport], *, width: int = 80, paint: Paint = _plain) 
         cut = note if len(note) <= room else note[: max(room - 1, 0)] + "…"
         lines.append(f"{name:<{first}}  {shown}  {started}  {cut}".rstrip())
     return "\n".join(lines)
+
+
+def _note_with_place(run: RunReport) -> str:
+    place = f"in the session {run.session}, by {run.agent}" if run.session else ""
+    return ", ".join(filter(None, (_note(run), place)))
 
 
 def _note(run: RunReport) -> str:

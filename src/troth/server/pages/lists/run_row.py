@@ -34,7 +34,8 @@ def _place_of(run: RunReport | RunItem) -> Html | None:
     """The governed session that carries a run out, and for whom."""
     if run.session is None:
         return None
-    return tag("span", f" in the session {cut(run.session, 60)}, by {cut(run.agent or '?', 60)}", class_="soft place")
+    words = f"in the session {cut(run.session, 60)}, by {cut(run.agent or '?', 60)}"
+    return join(" ", tag("span", words, class_="soft place"))
 
 
 def _note(run: RunReport) -> object:
