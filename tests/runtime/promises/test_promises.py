@@ -343,6 +343,40 @@ def test_another_session_is_refused(runtime, verb):
             VERBS[verb](runtime.promises, promise.id)
 
 
+@pytest.mark.parametrize(
+    "verb",
+    [
+        pytest.param(lambda outbox, delivery: outbox.find(delivery), id="find"),
+        pytest.param(lambda outbox, delivery: asyncio.run(outbox.afind(delivery)), id="afind"),
+        pytest.param(lambda outbox, delivery: outbox.read(delivery), id="read"),
+        pytest.param(lambda outbox, delivery: asyncio.run(outbox.aread(delivery)), id="aread"),
+        pytest.param(lambda outbox, delivery: outbox.replay(delivery), id="replay"),
+        pytest.param(lambda outbox, delivery: asyncio.run(outbox.areplay(delivery)), id="areplay"),
+    ],
+)
+def test_a_turn_sees_and_replays_the_deliveries_of_its_session_alone(runtime, verb):
+    """As with promises: whoever is in no turn sees everything, and an unknown delivery is unknown to everybody."""
+    chat = Switch()
+    with bind("mine", chat):
+        promise = runtime.promises.start(give, 1).promise
+        promise.wait(60)
+        delivery = f"{promise.id}-done-1"
+    runtime.outbox.ack(delivery)
+    with bind("theirs", chat):
+        everything = list(DeliveryState)
+        assert runtime.outbox.list(states=everything) == asyncio.run(runtime.outbox.alist(states=everything)) == []
+        assert [record.id for record in runtime.outbox.list(states=everything, session="mine")] == [delivery]
+        with pytest.raises(ForeignPromiseError, match="another session than 'theirs'"):
+            verb(runtime.outbox, delivery)
+        with pytest.raises(UnknownDeliveryError):
+            verb(runtime.outbox, "p-nobody-done-1")
+        with bind(None):
+            assert runtime.outbox.find(delivery).state is DeliveryState.DELIVERED
+    with bind("mine", chat):
+        assert [record.id for record in runtime.outbox.list(states=everything)] == [delivery]
+        verb(runtime.outbox, delivery)
+
+
 def test_another_sessions_turn_stops_nothing_and_lists_nothing(runtime):
     """By the handle as by the id; an unknown promise is unknown to everybody."""
     chat = Switch()

@@ -38,6 +38,7 @@ from troth.bridge import call
 from troth.errors import MisuseError
 from troth.runtime.arguments import check_count
 from troth.runtime.channels import Capability, Channel, Delivery
+from troth.runtime.channels.binding import turn_session
 from troth.runtime.channels.channel import capability_of
 from troth.runtime.channels.in_process import InProcessChannel
 from troth.runtime.engine.background_loop import BackgroundLoop
@@ -55,7 +56,7 @@ from troth.runtime.promises.commit_points import (
     OUTBOX_TAKE_BACK,
 )
 from troth.runtime.promises.deliverer import ChannelOptions, Deliverer
-from troth.runtime.promises.errors import UnknownDeliveryError
+from troth.runtime.promises.errors import ForeignPromiseError, UnknownDeliveryError
 from troth.runtime.promises.leases import LEASE, HeldLease, HeldLeases
 from troth.runtime.promises.wording import delivery_for
 from troth.runtime.store import Store, StoreError, Transaction
@@ -258,9 +259,13 @@ class Outbox:
         channel: str | None = None,
         limit: int = 100,
     ) -> Sequence[DeliveryRecord]:
-        """Deliveries, the oldest first; without `states`, those that are still pending and those that are dead."""
+        """Deliveries, the oldest first; without `states`, those that are still pending and those that are dead.
+
+        In a turn, those of its session.
+        """
         check_count("limit", limit, least=0)
-        return self.store.promises.deliveries(states=states, session=session, channel=channel, limit=limit)
+        asking = session if session is not None else turn_session()
+        return self.store.promises.deliveries(states=states, session=asking, channel=channel, limit=limit)
 
     async def alist(
         self,
@@ -274,13 +279,14 @@ class Outbox:
         return await call(lambda: self.list(states=states, session=session, channel=channel, limit=limit))
 
     def find(self, delivery_id: str) -> DeliveryRecord:
-        """One delivery as it is now."""
+        """One delivery as it is now. A turn of a session sees only that session's deliveries."""
         record = self.store.promises.delivery(delivery_id)
         if record is None:
             raise UnknownDeliveryError(
                 f"There is no delivery {delivery_id!r} in this store, and there never was one.\n"
                 "`troth outbox list` lists the pending ones; unfinished work has none yet."
             )
+        _check_session(record, turn_session())
         return record
 
     async def afind(self, delivery_id: str) -> DeliveryRecord:
@@ -336,18 +342,23 @@ class Outbox:
     def replay(self, delivery_id: str, *, channel: str | None = None) -> None:
         """Owe a dead or delivered delivery once more, under the same id; through `channel`, if one is named.
 
-        Also one that is stored, through a channel that is named: there was none for it, or it was the wrong one.
+        Also one that is stored, through a channel that is named: there was none for it, or it was the wrong one. A turn
+        of a session can do so with that session's deliveries.
         """
-        self.store.commit(OUTBOX_REPLAY, lambda tx: self._replay(tx, delivery_id, channel))
+        asking = turn_session()
+        self.store.commit(OUTBOX_REPLAY, lambda tx: self._replay(tx, delivery_id, channel, asking))
 
     async def areplay(self, delivery_id: str, *, channel: str | None = None) -> None:
         """`replay` for a task."""
-        await self.store.acommit(OUTBOX_REPLAY, lambda tx: self._replay(tx, delivery_id, channel))
+        asking = turn_session()
+        await self.store.acommit(OUTBOX_REPLAY, lambda tx: self._replay(tx, delivery_id, channel, asking))
 
-    def _replay(self, tx: Transaction, delivery_id: str, channel: str | None) -> None:
+    def _replay(self, tx: Transaction, delivery_id: str, channel: str | None, asking: str | None) -> None:
         name: object = channel
         if name is not None and (not isinstance(name, str) or not name):
             raise MisuseError(f"`channel` is {name!r}; it is the name of a channel, or None. Nothing was replayed.")
+        if asking is not None and (record := tx.promises.delivery(delivery_id)) is not None:
+            _check_session(record, asking)
         if tx.promises.replay(delivery_id, channel, self.store.clock()):
             return
         record = tx.promises.delivery(delivery_id)
@@ -459,6 +470,15 @@ class Outbox:
         self._stop_beating()
         self.store.commit(OUTBOX_RETIRE, lambda tx: tx.retire(self._owner.id))
         retire(self._owner)
+
+
+def _check_session(record: DeliveryRecord, asking: str | None) -> None:
+    """Refuse a turn of another session than the delivery's. Outside of all turns everything is seen."""
+    if asking not in (None, record.session):
+        raise ForeignPromiseError(
+            f"The delivery {record.id!r} belongs to another session than {asking!r}. Nothing was done.\n"
+            "The program itself sees every session's, outside of all turns: in `with bind(None)`."
+        )
 
 
 def _task_of(channel: str) -> str:
