@@ -38,7 +38,7 @@ from troth.analysis.facts.fields import (
 )
 from troth.analysis.facts.model import PARAM_NAME, body_of, speaks_of
 from troth.analysis.facts.names import last_name
-from troth.analysis.facts.nodes import children, of_kind
+from troth.analysis.facts.nodes import children, of_kind, walk
 from troth.analysis.incremental.project_queries import part
 from troth.analysis.semantics.evidence.awaited_parameters import AwaitedParameter, asks_for_color
 from troth.analysis.semantics.infer.identity_functions import returned
@@ -197,17 +197,37 @@ def _handlings(function: Function, *, is_awaited: bool) -> Iterator[_Handling]:
     """What the function does with those parameters of which nothing else is done; its file alone tells."""
     if function.facts.decorators or asks_for_color(function):
         return
-    bodies = [function.body(), *_inside(function)]
     receiver = function.facts.params[0][0] if function.owner is not None and function.facts.params else ""
-    for name, _, _, kind in function.facts.params:
-        if kind in {"*", "**"} or name == receiver:
-            continue
+    names = [name for name, _, _, kind in function.facts.params if kind not in {"*", "**"} and name != receiver]
+    functions = [function, *_inside(function)]
+    names = [name for name in names if [f for f in functions if f.speaks_of((name,))]]
+    for name in _called_or_kept(functions, names, receiver):
         uses = _Uses(("name", name), receiver, is_awaited=is_awaited)
-        for body in bodies:
-            uses.read(body)
+        for each in functions:
+            uses.read(each.body())
         handling = _handling(name, uses)
         if handling is not None:
             yield handling
+
+
+def _called_or_kept(functions: Collection[Function], names: list[str], receiver: str) -> list[str]:
+    """Those of `names` that are called, or given to an attribute of `receiver` or to a method that puts things there."""
+    if not names:
+        return names
+    chosen = {name for f in functions for callees in (f.facts.calls, f.facts.awaited) for name in names if name in callees}
+    if receiver and len(chosen) < len(names):
+        for function in functions:
+            for node in walk(function.body()):
+                kind = node[0]
+                if kind == "assign":
+                    if node[ASSIGN_VALUE][KIND] == "name":
+                        chosen.add(node[ASSIGN_VALUE][NAME_ID])
+                elif kind == "call":
+                    callee, arguments = node[CALL_FUNC], node[CALL_ARGS]
+                    if len(arguments) == 1 and arguments[0][KIND] == "name" and callee[KIND] == "attr":
+                        if callee[ATTR_NAME] in _PUTTING:
+                            chosen.add(arguments[0][NAME_ID])
+    return [name for name in names if name in chosen]
 
 
 def _handling(name: str, uses: _Uses) -> _Handling | None:
@@ -241,8 +261,8 @@ def _by_decorator(program: Program, decorator: Function, *, is_called: bool) -> 
         return None
     (name,) = params
     uses = _Uses(("name", name), receiver, may_be_returned=True)
-    for body in (taker.body(), *_inside(taker)):
-        uses.read(body)
+    for function in (taker, *_inside(taker)):
+        uses.read(function.body())
     handling = _handling(name, uses)
     if handling is None or handling.dropped is not None:
         return None  # TR120 tells of a wrapper that drops it
@@ -259,11 +279,11 @@ def _given_back(function: Function) -> Function | None:
     return inner[0] if len(inner) == 1 and not inner[0].is_async and not inner[0].facts.decorators else None
 
 
-def _inside(function: Function) -> Iterator[tuple[Node, ...]]:
+def _inside(function: Function) -> Iterator[Function]:
     for bindings in function.module.inner(function.index).values():
         for binding in bindings:
             if not isinstance(binding, Class):
-                yield binding.body()
+                yield binding
 
 
 def _used_by_class(program: Program, cls: Class, attribute: str, *, is_collection: bool, is_awaited: bool) -> At | None:
@@ -293,6 +313,8 @@ def _used_in_file(cls: Class, attribute: str, *, is_collection: bool, is_awaited
         receiver = around.facts.params[0][PARAM_NAME] if around is not None and around.facts.params else ""
         if is_own and asks_for_color(function):
             return None
+        if not function.speaks_of((attribute,)):
+            continue
         uses = _Uses(
             ("attr", receiver, attribute),
             receiver if is_own else "",
@@ -319,7 +341,8 @@ def _reaches_in(program: Program, path: str, cls: Class, attribute: str) -> bool
 def _is_taken(module: Module, attribute: str) -> bool:
     return any(
         node[ATTR_NAME] == attribute and node[ATTR_BASE] != ("name", "self")
-        for index in range(len(module.facts.functions))
+        for index, facts in enumerate(module.facts.functions)
+        if speaks_of(facts, (attribute,))
         for node in of_kind(module.function(index).body(), "attr")
     )
 
@@ -348,8 +371,10 @@ class _Uses:
         self.kept: dict[str, bool] = {}  # attributes of the receiver, and whether it is one of several there
 
     def read(self, nodes: Iterable[Node]) -> None:
-        """Take in some nodes with all that stands in them."""
+        """Take in some nodes with all that stands in them, until one use spoils it."""
         for node in nodes:
+            if self.is_open:
+                return
             self._read(node)
 
     def _read(self, node: Node) -> None:
