@@ -89,16 +89,16 @@ class Module:
         log = self.log
         recalled = self._recalled.get(key)
         if recalled is not None:
-            value, read = recalled
+            kept, read = recalled
             if log is None:
-                return cast("V", value)
+                return cast("V", kept)
             if read is not None:  # else it was found out when nobody took notes
                 log.extend(read)
-                return cast("V", value)
+                return cast("V", kept)
         start = 0 if log is None else len(log)
         value = work()
         self._recalled[key] = value, None if log is None else tuple(set(log[start:]))
-        return cast("V", value)
+        return value
 
     @property
     def facts(self) -> FileFacts:
@@ -390,7 +390,8 @@ class Function:
     @property
     def owner(self) -> Class | None:
         """The class it is a method of."""
-        return self.module.cls(self.facts.owner) if self.facts.owner >= 0 else None
+        number = self.facts.owner
+        return self.module.cls(number) if number >= 0 else None
 
     @property
     def parent(self) -> Function | None:

@@ -60,6 +60,7 @@ __all__ = [
 ]
 
 _PUTTING = frozenset({"append", "add", "appendleft"})
+_PUTTING_CALLS = (".append", ".add", ".appendleft")
 _HARMLESS = frozenset({"append", "add", "appendleft", "remove", "discard", "clear", "pop"})
 _COPYING = frozenset({"list", "tuple", "set"})
 _SUBSCRIPT = ("index",)
@@ -94,6 +95,7 @@ def _takers(file: FileFacts) -> frozenset[str]:
         for _, index, _, value in c.self_attributes
         if value is not None and value[KIND] == "name"
     }
+    setters = {index for index, _ in storing}
     with_dict = {
         index
         for index, c in enumerate(file.classes)
@@ -101,15 +103,26 @@ def _takers(file: FileFacts) -> frozenset[str]:
     }
     for index, facts in enumerate(file.functions):
         # The first parameter of a method is what it is called on: `cls(…)` makes an object of it.
-        params = {param[PARAM_NAME] for param in (facts.params[1:] if facts.owner >= 0 else facts.params)}
-        if not params:
+        if len(facts.params) < (2 if facts.owner >= 0 else 1):
             continue
-        takes = not params.isdisjoint(facts.calls) or any((index, name) in storing for name in params)
+        params = {param[PARAM_NAME] for param in (facts.params[1:] if facts.owner >= 0 else facts.params)}
+        takes = not params.isdisjoint(facts.calls) or (index in setters and _is_stored(storing, index, params))
         takes = takes or (facts.owner in with_dict and _fills_in(facts, params))
-        if takes or any(callee.rpartition(".")[2] in _PUTTING and "." in callee for callee in facts.calls):
+        if takes or _puts(facts):
             is_init = facts.name == "__init__" and facts.owner >= 0
             names.add(file.classes[facts.owner].name if is_init else facts.name)
     return frozenset(names)
+
+
+def _is_stored(storing: Collection[tuple[int, str]], index: int, params: Iterable[str]) -> bool:
+    return any((index, name) in storing for name in params)
+
+
+def _puts(facts: FunctionFacts) -> bool:
+    for callee in facts.calls:  # noqa: SIM110  asked of every function that has a parameter
+        if callee.endswith(_PUTTING_CALLS):
+            return True
+    return False
 
 
 def _may_be_dict(value: Node | None) -> bool:
@@ -211,22 +224,27 @@ def _handlings(function: Function, *, is_awaited: bool) -> Iterator[_Handling]:
 
 
 def _called_or_kept(functions: Collection[Function], names: list[str], receiver: str) -> list[str]:
-    """Those of `names` that are called, or given to an attribute of `receiver` or to a method that puts things there."""
+    """Those of `names` that are called, or given to an attribute of `receiver` or to a method that puts them away."""
     if not names:
         return names
-    chosen = {name for f in functions for callees in (f.facts.calls, f.facts.awaited) for name in names if name in callees}
+    callees = {callee for f in functions for callee in (*f.facts.calls, *f.facts.awaited)}
+    chosen = {name for name in names if name in callees}
     if receiver and len(chosen) < len(names):
         for function in functions:
             for node in walk(function.body()):
-                kind = node[0]
+                kind = node[KIND]
                 if kind == "assign":
                     if node[ASSIGN_VALUE][KIND] == "name":
                         chosen.add(node[ASSIGN_VALUE][NAME_ID])
                 elif kind == "call":
                     callee, arguments = node[CALL_FUNC], node[CALL_ARGS]
-                    if len(arguments) == 1 and arguments[0][KIND] == "name" and callee[KIND] == "attr":
-                        if callee[ATTR_NAME] in _PUTTING:
-                            chosen.add(arguments[0][NAME_ID])
+                    if (
+                        callee[KIND] == "attr"
+                        and callee[ATTR_NAME] in _PUTTING
+                        and len(arguments) == 1
+                        and arguments[0][KIND] == "name"
+                    ):
+                        chosen.add(arguments[0][NAME_ID])
     return [name for name in names if name in chosen]
 
 
