@@ -209,7 +209,10 @@ def without_places(value: object) -> str:
 def speaks_of(function: FunctionFacts, names: Iterable[str]) -> bool:
     """Whether one of `names` stands somewhere in the body of `function`; it is not read for that."""
     body = function.body
-    return any(_written(name) in body for name in names)
+    for name in names:  # noqa: SIM110  most functions of a project are asked, and a generator costs as much as the look
+        if _written(name) in body:
+            return True
+    return False
 
 
 def declares_scope(function: FunctionFacts) -> bool:

@@ -8,7 +8,7 @@ this module.
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 
-from troth.analysis.facts.fields import CONST_TYPE, NAME_ID
+from troth.analysis.facts.fields import ATTR_BASE, CONST_TYPE, KIND, NAME_ID
 from troth.analysis.facts.model import Node
 
 __all__ = ["KINDS", "children", "of_kind", "walk", "words_of"]
@@ -30,16 +30,39 @@ def walk(nodes: Iterable[Node], *, skip: Collection[str] = ()) -> Iterator[Node]
     stack.reverse()
     while stack:
         node = stack.pop()
-        if node[0] not in skip:
-            yield node
-            inside = _CHILDREN[node[0]](node)
-            inside.reverse()
-            stack += inside
+        own = node[KIND]
+        if own in skip:
+            continue
+        yield node
+        if own == "name" or own == "const":  # noqa: PLR1714  most nodes; compiled, a set is made each time
+            continue
+        if own == "attr":
+            stack.append(node[ATTR_BASE])
+            continue
+        inside = _CHILDREN[own](node)
+        inside.reverse()
+        stack += inside
 
 
 def of_kind(nodes: Iterable[Node], kind: str, *, skip: Collection[str] = ()) -> Iterator[Node]:
-    """The nodes of one kind among those that `walk` gives."""
-    return (node for node in walk(nodes, skip=skip) if node[0] == kind)
+    """The nodes of one kind among those that `walk` gives, whose steps are repeated here: most nodes are of another."""
+    stack = list(nodes)
+    stack.reverse()
+    while stack:
+        node = stack.pop()
+        own = node[KIND]
+        if own in skip:
+            continue
+        if own == kind:
+            yield node
+        if own == "name" or own == "const":  # noqa: PLR1714
+            continue
+        if own == "attr":
+            stack.append(node[ATTR_BASE])
+            continue
+        inside = _CHILDREN[own](node)
+        inside.reverse()
+        stack += inside
 
 
 def words_of(node: Node) -> Iterator[str]:

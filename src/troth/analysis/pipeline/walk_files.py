@@ -47,6 +47,8 @@ def walk_files(
     program.prepare()
     functions = sum(len(program.module(path).facts.functions) for path in paths)
     count = max(1, min(request.jobs, functions // _WORTH_A_PROCESS, len(paths))) if can_fork() else 1
+    if count > 1:
+        program.make_tables()
     shares: list[list[str]] = [paths[start::count] for start in range(count)]
 
     def work_on(share: list[str]) -> Callable[[], _Piece]:

@@ -454,6 +454,12 @@ class Program(Walking):
             if self.reads is not None:
                 noted(self.counts.holders(), self.reads)
 
+    def make_tables(self) -> None:
+        """Make the tables that nearly every walk and rule asks for, so that processes forked from here share them."""
+        with self.aside():
+            self.index.make_ready()
+            self.said("takers of callbacks")
+
     def _recounted(self, then: Mapping[str, Any], tables: SavedTables) -> bool:
         changed = {
             self.paths[number]: tuple(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from troth.analysis.facts.fields import ATTR_NAME, CALL_FUNC, KIND, NAME_ID
-from troth.analysis.facts.model import ABSTRACT, ASYNC, GENERATOR, PARAM_NAME, WAITS, body_of
+from troth.analysis.facts.model import ABSTRACT, ASYNC, GENERATOR, PARAM_NAME, WAITS, body_of, speaks_of
 from troth.analysis.facts.names import function_keys
 from troth.analysis.incremental.dependencies import Note
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, MutableMapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping
 
     from troth.analysis.facts.model import ClassFacts, FileFacts, FunctionFacts, ImportFacts, Node, Param
 
@@ -32,6 +32,7 @@ class Module:
         "_classes",
         "_facts",
         "_functions",
+        "_functions_in",
         "_inner",
         "_keys",
         "_local_imports",
@@ -64,6 +65,7 @@ class Module:
         self._classes: dict[int, Class] = {}
         self._local_imports: dict[int, list[ImportFacts]] | None = None
         self._inner: dict[int, dict[str, list[Function | Class]]] | None = None
+        self._functions_in: dict[int, list[tuple[int, FunctionFacts]]] | None = None
         self._stars: tuple[ImportFacts, ...] | None = None
         self._origins: dict[str, str] | None = None
         self._keys: list[str] | None = None
@@ -85,14 +87,18 @@ class Module:
         What was read for it is noted again for whoever asks again.
         """
         log = self.log
-        value, read = self._recalled.get(key, (None, None))
-        if read is None or log is None:
-            start = 0 if log is None else len(log)
-            value = work()
-            self._recalled[key] = value, None if log is None else tuple(set(log[start:]))
-        else:
-            log.extend(read)
-        return cast("V", value)
+        recalled = self._recalled.get(key)
+        if recalled is not None:
+            kept, read = recalled
+            if log is None:
+                return cast("V", kept)
+            if read is not None:  # else it was found out when nobody took notes
+                log.extend(read)
+                return cast("V", kept)
+        start = 0 if log is None else len(log)
+        value = work()
+        self._recalled[key] = value, None if log is None else tuple(set(log[start:]))
+        return value
 
     @property
     def facts(self) -> FileFacts:
@@ -247,8 +253,12 @@ class Module:
         """The functions defined inside a function, no methods, in the order of the text."""
         if self.log is not None:
             self.log.append(self._scopes)
-        every = enumerate(self._facts.functions)
-        return [(index, f) for index, f in every if f.parent == function and f.owner == -1]
+        if self._functions_in is None:
+            self._functions_in = {}
+            for index, f in enumerate(self._facts.functions):
+                if f.owner == -1:
+                    self._functions_in.setdefault(f.parent, []).append((index, f))
+        return self._functions_in.get(function, [])
 
     def inner(self, function: int) -> dict[str, list[Function | Class]]:
         """The functions and classes defined inside a function."""
@@ -337,6 +347,14 @@ class Function:
         """A name of its own in the project, which stays the same when other functions come and go."""
         return f"{self.module.path} {self.module.function_keys[self.index]}"
 
+    def speaks_of(self, names: Iterable[str]) -> bool:
+        """Whether one of `names` stands somewhere in its body, which is not read for that, and noted all the same."""
+        if self.module.log is not None:
+            if self._note is None:
+                self._note = Note(("body", self))
+            self.module.log.append(self._note)
+        return speaks_of(self.facts, names)
+
     def body(self) -> tuple[Node, ...]:
         """Its statements."""
         if self.module.log is not None:
@@ -372,7 +390,8 @@ class Function:
     @property
     def owner(self) -> Class | None:
         """The class it is a method of."""
-        return self.module.cls(self.facts.owner) if self.facts.owner >= 0 else None
+        number = self.facts.owner
+        return self.module.cls(number) if number >= 0 else None
 
     @property
     def parent(self) -> Function | None:

@@ -166,11 +166,24 @@ def _is_told_not_to_wait(program: Program, link: Link) -> bool:
 
 def _is_expected_to_fail(program: Program, call: Call) -> bool:
     """`with pytest.raises(…)` around the call: it is there to fail before it waits for anybody."""
+    if not _may_expect_an_error(program, call.caller):
+        return False
     position = standing(program, call.caller.module.path, call.at)
     return position is not None and any(
         isinstance(node, ast.With | ast.AsyncWith) and any("aises" in ast.unparse(item) for item in node.items)
         for node in position.around
     )
+
+
+def _may_expect_an_error(program: Program, caller: Function) -> bool:
+    """Whether `raises` stands anywhere around; to see where, the whole file has to be parsed."""
+    outermost = caller
+    while outermost.parent is not None:
+        outermost = outermost.parent
+    module = outermost.module
+    if not outermost.index or module.own_function(0).speaks_of(("with",)):  # a `with` at module level
+        return True
+    return "aises" in program.text(module.path).cut(*outermost.facts.at)
 
 
 def _is_cut_off(program: Program, link: Link) -> bool:

@@ -44,6 +44,7 @@ from troth.analysis.semantics.values import (
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import Node
+    from troth.analysis.semantics.infer.evaluator import Evaluator
     from troth.analysis.semantics.infer.inference import Inference
     from troth.analysis.semantics.symbols import Class, Function, Module
 
@@ -127,6 +128,7 @@ class Types:
         self._program = program
         self._written: dict[str, Value | None] = {}
         self._parsed: dict[str, Node | None] = {}
+        self._scope: Evaluator | None = None  # that of the module asked about last
         self.arguments: dict[str, Value | None] = {}  # what the type variables of a generic class stand for just now
 
     def annotated(
@@ -245,6 +247,10 @@ class Types:
         if module is self._program.nowhere:
             dotted = _dotted(node)
             return self._program.names.library(dotted) if "." in dotted else None
+        if function is None and node[KIND] == "name":  # most annotations; what a file means by a name keeps no state
+            if self._scope is None or self._scope.module is not module:
+                self._scope = self._program.static(module)
+            return self._scope.outer(node[NAME_ID])
         return self._program.static(module, function).value(node)
 
     def instance(self, cls: Class | LibraryClass, args: tuple[Value | None, ...], why: Why | None) -> Value | None:

@@ -56,6 +56,8 @@ class Calling:
         by_name = self._asked_by_name()
         if isinstance(names, Words):
             names = names.among(by_name)  # whoever goes through the names themselves is not noted as their reader
+        elif isinstance(names, set | frozenset) and len(names) > len(by_name):  # of the whole project, about one file
+            names = [name for name in by_name if name in names]
         places = {place for name in names for place in by_name.get(name, ())}
         for number, index in sorted(places):
             yield self.program.module(paths[number]).function(index)

@@ -38,7 +38,7 @@ from troth.analysis.facts.fields import (
 )
 from troth.analysis.facts.model import PARAM_NAME, body_of, speaks_of
 from troth.analysis.facts.names import last_name
-from troth.analysis.facts.nodes import children, of_kind
+from troth.analysis.facts.nodes import children, of_kind, walk
 from troth.analysis.incremental.project_queries import part
 from troth.analysis.semantics.evidence.awaited_parameters import AwaitedParameter, asks_for_color
 from troth.analysis.semantics.infer.identity_functions import returned
@@ -60,6 +60,7 @@ __all__ = [
 ]
 
 _PUTTING = frozenset({"append", "add", "appendleft"})
+_PUTTING_CALLS = (".append", ".add", ".appendleft")
 _HARMLESS = frozenset({"append", "add", "appendleft", "remove", "discard", "clear", "pop"})
 _COPYING = frozenset({"list", "tuple", "set"})
 _SUBSCRIPT = ("index",)
@@ -94,6 +95,7 @@ def _takers(file: FileFacts) -> frozenset[str]:
         for _, index, _, value in c.self_attributes
         if value is not None and value[KIND] == "name"
     }
+    setters = {index for index, _ in storing}
     with_dict = {
         index
         for index, c in enumerate(file.classes)
@@ -101,15 +103,26 @@ def _takers(file: FileFacts) -> frozenset[str]:
     }
     for index, facts in enumerate(file.functions):
         # The first parameter of a method is what it is called on: `cls(…)` makes an object of it.
-        params = {param[PARAM_NAME] for param in (facts.params[1:] if facts.owner >= 0 else facts.params)}
-        if not params:
+        if len(facts.params) < (2 if facts.owner >= 0 else 1):
             continue
-        takes = not params.isdisjoint(facts.calls) or any((index, name) in storing for name in params)
+        params = {param[PARAM_NAME] for param in (facts.params[1:] if facts.owner >= 0 else facts.params)}
+        takes = not params.isdisjoint(facts.calls) or (index in setters and _is_stored(storing, index, params))
         takes = takes or (facts.owner in with_dict and _fills_in(facts, params))
-        if takes or any(callee.rpartition(".")[2] in _PUTTING and "." in callee for callee in facts.calls):
+        if takes or _puts(facts):
             is_init = facts.name == "__init__" and facts.owner >= 0
             names.add(file.classes[facts.owner].name if is_init else facts.name)
     return frozenset(names)
+
+
+def _is_stored(storing: Collection[tuple[int, str]], index: int, params: Iterable[str]) -> bool:
+    return any((index, name) in storing for name in params)
+
+
+def _puts(facts: FunctionFacts) -> bool:
+    for callee in facts.calls:  # noqa: SIM110  asked of every function that has a parameter
+        if callee.endswith(_PUTTING_CALLS):
+            return True
+    return False
 
 
 def _may_be_dict(value: Node | None) -> bool:
@@ -197,17 +210,42 @@ def _handlings(function: Function, *, is_awaited: bool) -> Iterator[_Handling]:
     """What the function does with those parameters of which nothing else is done; its file alone tells."""
     if function.facts.decorators or asks_for_color(function):
         return
-    bodies = [function.body(), *_inside(function)]
     receiver = function.facts.params[0][0] if function.owner is not None and function.facts.params else ""
-    for name, _, _, kind in function.facts.params:
-        if kind in {"*", "**"} or name == receiver:
-            continue
+    names = [name for name, _, _, kind in function.facts.params if kind not in {"*", "**"} and name != receiver]
+    functions = [function, *_inside(function)]
+    names = [name for name in names if [f for f in functions if f.speaks_of((name,))]]
+    for name in _called_or_kept(functions, names, receiver):
         uses = _Uses(("name", name), receiver, is_awaited=is_awaited)
-        for body in bodies:
-            uses.read(body)
+        for each in functions:
+            uses.read(each.body())
         handling = _handling(name, uses)
         if handling is not None:
             yield handling
+
+
+def _called_or_kept(functions: Collection[Function], names: list[str], receiver: str) -> list[str]:
+    """Those of `names` that are called, or given to an attribute of `receiver` or to a method that puts them away."""
+    if not names:
+        return names
+    callees = {callee for f in functions for callee in (*f.facts.calls, *f.facts.awaited)}
+    chosen = {name for name in names if name in callees}
+    if receiver and len(chosen) < len(names):
+        for function in functions:
+            for node in walk(function.body()):
+                kind = node[KIND]
+                if kind == "assign":
+                    if node[ASSIGN_VALUE][KIND] == "name":
+                        chosen.add(node[ASSIGN_VALUE][NAME_ID])
+                elif kind == "call":
+                    callee, arguments = node[CALL_FUNC], node[CALL_ARGS]
+                    if (
+                        callee[KIND] == "attr"
+                        and callee[ATTR_NAME] in _PUTTING
+                        and len(arguments) == 1
+                        and arguments[0][KIND] == "name"
+                    ):
+                        chosen.add(arguments[0][NAME_ID])
+    return [name for name in names if name in chosen]
 
 
 def _handling(name: str, uses: _Uses) -> _Handling | None:
@@ -241,8 +279,8 @@ def _by_decorator(program: Program, decorator: Function, *, is_called: bool) -> 
         return None
     (name,) = params
     uses = _Uses(("name", name), receiver, may_be_returned=True)
-    for body in (taker.body(), *_inside(taker)):
-        uses.read(body)
+    for function in (taker, *_inside(taker)):
+        uses.read(function.body())
     handling = _handling(name, uses)
     if handling is None or handling.dropped is not None:
         return None  # TR120 tells of a wrapper that drops it
@@ -259,11 +297,11 @@ def _given_back(function: Function) -> Function | None:
     return inner[0] if len(inner) == 1 and not inner[0].is_async and not inner[0].facts.decorators else None
 
 
-def _inside(function: Function) -> Iterator[tuple[Node, ...]]:
+def _inside(function: Function) -> Iterator[Function]:
     for bindings in function.module.inner(function.index).values():
         for binding in bindings:
             if not isinstance(binding, Class):
-                yield binding.body()
+                yield binding
 
 
 def _used_by_class(program: Program, cls: Class, attribute: str, *, is_collection: bool, is_awaited: bool) -> At | None:
@@ -293,6 +331,8 @@ def _used_in_file(cls: Class, attribute: str, *, is_collection: bool, is_awaited
         receiver = around.facts.params[0][PARAM_NAME] if around is not None and around.facts.params else ""
         if is_own and asks_for_color(function):
             return None
+        if not function.speaks_of((attribute,)):
+            continue
         uses = _Uses(
             ("attr", receiver, attribute),
             receiver if is_own else "",
@@ -319,7 +359,8 @@ def _reaches_in(program: Program, path: str, cls: Class, attribute: str) -> bool
 def _is_taken(module: Module, attribute: str) -> bool:
     return any(
         node[ATTR_NAME] == attribute and node[ATTR_BASE] != ("name", "self")
-        for index in range(len(module.facts.functions))
+        for index, facts in enumerate(module.facts.functions)
+        if speaks_of(facts, (attribute,))
         for node in of_kind(module.function(index).body(), "attr")
     )
 
@@ -348,8 +389,10 @@ class _Uses:
         self.kept: dict[str, bool] = {}  # attributes of the receiver, and whether it is one of several there
 
     def read(self, nodes: Iterable[Node]) -> None:
-        """Take in some nodes with all that stands in them."""
+        """Take in some nodes with all that stands in them, until one use spoils it."""
         for node in nodes:
+            if self.is_open:
+                return
             self._read(node)
 
     def _read(self, node: Node) -> None:

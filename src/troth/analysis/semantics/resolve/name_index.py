@@ -68,6 +68,12 @@ class Index:
         self._since[kind] = _table(kind, now)
         return by_name
 
+    def make_ready(self) -> None:
+        """Make the tables that take longest, all of which are asked for by rules that are on by default."""
+        for kind in _ASKED_FOR:
+            if kind not in self._tables:
+                self._tables[kind] = self._made(kind)
+
     def tables(self) -> dict[str, dict[str, list[Any]]]:
         """The tables that were made from all facts, for the next run."""
         return {kind: table for kind, table in self._tables.items() if kind not in self._since}
@@ -191,7 +197,12 @@ def _calls(file: FileFacts, start: int) -> Iterator[tuple[str, int]]:
 
 def _receivers(file: FileFacts, start: int) -> Iterator[tuple[str, int]]:
     for place, f in enumerate(file.functions, start):
-        for name in {receiver_in(callee) for callees in (f.calls, f.awaited) for callee in callees}:
+        names: set[str] = set()
+        for callees in (f.calls, f.awaited):
+            for callee in callees:
+                if "." in callee:
+                    names.add(receiver_in(callee))
+        for name in names:
             if name:
                 yield name, place
 
@@ -347,6 +358,7 @@ _SAYING: dict[str, Callable[[FileFacts, int], Iterator[tuple[str, Any]]]] = {
     "data": _data,
     "mentions": _mentions,
 }
+_ASKED_FOR = ("calls", "awaiting", "receivers", "plain calls", "annotated", "mentions", "defs")
 _OF_CLASSES = frozenset({"bases", "convention"})
 _OF_FILES = frozenset({"awaited", "data", "mentions"})
 

@@ -45,11 +45,13 @@ class Prefilter:
     def chooses(self, function: Function) -> bool:
         """Whether a walk goes through `function`."""
         facts = function.facts
-        return (
-            bool(facts.flags & ASYNC)
-            or any(self._may_make_awaitable(function, callee) for callee in facts.calls)
-            or self._entering.may_be_taken_by(function)
-            or ("map" in facts.calls and any(name in self.names for name in function.module.facts.mentions))
+        if facts.flags & ASYNC:
+            return True
+        for callee in facts.calls:  # a plain loop: every sync function is asked, some of them several times
+            if self._may_make_awaitable(function, callee):
+                return True
+        return self._entering.may_be_taken_by(function) or (
+            "map" in facts.calls and any(name in self.names for name in function.module.facts.mentions)
         )
 
     def _may_make_awaitable(self, function: Function, callee: str) -> bool:

@@ -120,7 +120,9 @@ def perform_step(branch: Branch, step: Step, place: Place, record: StepRecord | 
 
 def _kept(value: object, name: str, limit: int | None) -> tuple[str, Any]:
     """The JSON text of the result of a step, and what reading it gives; refused if it is too large."""
-    if value is None or (isinstance(value, int) and value.bit_length() < 64):
+    if type(value) is int and value.bit_length() < 64:
+        return repr(value), value  # what `keep` gives, without a look at whether it can be kept
+    if value is None or isinstance(value, bool):
         return keep(value, "")  # without a name for an error that cannot be
     if type(value) is Unkeepable:
         raise value.error

@@ -173,13 +173,14 @@ def end_step(step: CurrentStep) -> tuple[str, ...]:
             _wait_for_collector()
         # `_younger` first: it holds what it looks at, which therefore survives a collection that comes meanwhile.
         young = bool(_younger(step))
-        survivors = _survivors.get(id(step))
+        survivors = _survivors.get(id(step)) if _survivors else None
         older = survivors is not None and survivors.are_left()
         if young or older:
             gc.collect(survivors.generation if survivors is not None and older else 0)
             _wait_for_collector()  # where a collection began in another thread at this moment, ours did nothing
     _running.pop(id(step), None)
-    _survivors.pop(id(step), None)
+    if _survivors:
+        _survivors.pop(id(step), None)
     return step.losses
 
 
@@ -219,11 +220,21 @@ def _collector_works(phase: str, info: dict[str, int]) -> None:
             _collection = _Collection(threading.get_ident(), step, survivors.by_mark)
 
 
-_NEITHER = frozenset(
-    {tuple, list, dict, set, type, FrameType, FunctionType, MethodType, BuiltinFunctionType, CellType, GeneratorType}
-    | {TracebackType, partial, weakref.ref, contextvars.Context, contextvars.Token}
-)
-"""What most objects are, and no coroutine and no task is."""
+_NEITHER: set[type] = {
+    tuple,
+    list,
+    dict,
+    set,
+    type,
+    FrameType,
+    FunctionType,
+    MethodType,
+    BuiltinFunctionType,
+    CellType,
+    GeneratorType,
+} | {TracebackType, partial, weakref.ref, contextvars.Context, contextvars.Token}
+"""What most objects are, and no coroutine and no task is. Types of Python itself are added as they are met."""
+_MADE_BY_PROGRAMS = 1 << 9  # the flag of a type that may go away again, and is not kept here
 
 
 def _younger(step: CurrentStep) -> _Made:
@@ -236,15 +247,17 @@ def _younger(step: CurrentStep) -> _Made:
     young: _Made = {}
     objects = gc.get_objects(0)
     _young = len(objects)
-    for index in range(len(objects) - 1, -1, -1):
-        candidate = objects[index]
+    for candidate in reversed(objects):
+        kind = type(candidate)
+        if kind in _NEITHER:  # most of them, and the step is not
+            continue
         if candidate is step:
             break
-        kind = type(candidate)
-        if kind in _NEITHER:
-            continue
-        if (kind is CoroutineType or isinstance(candidate, asyncio.Task)) and _is_unawaited(candidate):
-            young[_mark_of(candidate)] = weakref.ref(candidate)
+        if kind is CoroutineType or isinstance(candidate, asyncio.Task):
+            if _is_unawaited(candidate):
+                young[_mark_of(candidate)] = weakref.ref(candidate)
+        elif not kind.__flags__ & _MADE_BY_PROGRAMS:
+            _NEITHER.add(kind)
     return young
 
 

@@ -8,7 +8,6 @@ import json
 import math
 import sqlite3
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 from troth.runtime.store.errors import LeaseLostError
@@ -279,11 +278,14 @@ class SqliteTransaction:
             number = (self._numbers.get(run_id) or self._last(run_id))[0] + 1
             own_key = None if key == f"{run_id}:{branch}{step}:{name}" else key  # what can be told is not kept
             row = (run_id, number, now, branch, step, name, own_key, args, color, code, resource, token, run_id)
-            with suppress(sqlite3.IntegrityError):  # somebody else told of something; what follows counts anew
-                if self._execute(_BEGIN_HELD, row).rowcount == 1:
-                    self._numbers[run_id] = number, 0
-                    self.topics.add(f"history:{run_id}")
-                    return False
+            try:
+                changed = self._execute(_BEGIN_HELD, row).rowcount
+            except sqlite3.IntegrityError:
+                changed = 0  # somebody else told of something; what follows counts anew
+            if changed == 1:
+                self._numbers[run_id] = number, 0
+                self.topics.add(f"history:{run_id}")
+                return False
         is_requested = self.hold_run(run_id, resource, token)
         self.begin_step(
             place, kind="step", name=name, key=key, args=args, now=now, color=color, code=code, is_shown=is_shown
