@@ -29,8 +29,8 @@ CASES = [
     EvidenceCase(
         "an attribute of the plain one",
         "class Function:\n    async def remote_call(self, x): ...\n\n\n"
-        "async def main(square):\n    print(square.remote_call(2) == 4)  # lost\n"
-        "    print(await square.remote_call.aio(2) == 4)\n",
+        "async def main(square, cube):\n    print(square.remote_call(2) == 4)  # lost\n"
+        "    print(await cube.remote_call.aio(2) == 8)\n",
     ),
 ]
 
@@ -41,7 +41,7 @@ def doubts(question: Question) -> bool:
     awaited = {callee for callee in question.function.facts.awaited if callee.startswith(start)}
     if question.is_method and is_plain_twin(question.name, awaited):
         return True
-    return any(callee.startswith(f"{question.text}.") for callee in awaited)
+    return any(callee.split(".")[-2:-1] == [question.name] for callee in question.function.facts.awaited)
 
 
 def is_plain_twin(name: str, awaited: Collection[str]) -> bool:
