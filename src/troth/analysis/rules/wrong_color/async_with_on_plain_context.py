@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from troth.analysis.facts.fields import CALL_FUNC, KIND, WITH_BODY, WITH_ITEMS
+from troth.analysis.facts.fields import AT, CALL_FUNC, KIND, NAME_ID, VALUE, WITH_BODY, WITH_ITEMS
 from troth.analysis.facts.names import callee_text
 from troth.analysis.facts.nodes import of_kind
 from troth.analysis.findings import Edit, Finding, Fix
@@ -149,15 +149,18 @@ def _can_be_entered(program: Program, refusal: Refusal) -> bool:
 def _is_used_as_async(refusal: Refusal) -> bool:
     """Whether the block awaits what was entered: `await conn.run_sync(…)` wants the async object."""
     for node in of_kind(refusal.function.body(), "with"):
-        if node[4] == refusal.operand.at:
-            entered = {target[1] for _, target in node[WITH_ITEMS] if target is not None and target[KIND] == "name"}
-            awaited = {callee_text(wait[1][1]) for wait in of_kind(node[WITH_BODY], "await") if wait[1][KIND] == "call"}
-            return any(callee.partition(".")[0] in entered for callee in awaited)
+        if node[AT] == refusal.operand.at:
+            entered = {
+                target[NAME_ID] for _, target in node[WITH_ITEMS] if target is not None and target[KIND] == "name"
+            }
+            waits = of_kind(node[WITH_BODY], "await")
+            callees = [callee_text(wait[VALUE][CALL_FUNC]) for wait in waits if wait[VALUE][KIND] == "call"]
+            return any(callee.partition(".")[0] in entered for callee in callees)
     return False
 
 
 def _is_alone(refusal: Refusal) -> bool:
     return any(
-        node[4] == refusal.operand.at and len(node[WITH_ITEMS]) == 1
+        node[AT] == refusal.operand.at and len(node[WITH_ITEMS]) == 1
         for node in of_kind(refusal.function.body(), "with")
     )

@@ -468,11 +468,12 @@ class Calls:
         return None
 
     def _cast(self, node: Node, scope: Evaluator, value: Value | None) -> Value | None:
-        is_for_loop = names_async_iterator(node[2][0])
+        written, *_ = node[CALL_ARGS]
+        is_for_loop = names_async_iterator(written)
         if any(is_lost_by_type(m) and (not is_for_loop or type(m) is AsyncGenerator) for m in members_of(value)):
             return value  # `cast` changes nothing: a promise stays one
-        if len(node[2]) == 2:
-            return self._program.types.annotated(node[2][0], scope.module, scope.function)
+        if len(node[CALL_ARGS]) == 2:
+            return self._program.types.annotated(written, scope.module, scope.function)
         return value
 
     def _awaited_library(
