@@ -85,6 +85,10 @@ def _read_class(
     for name, value in source.values.items():
         if isinstance(value, ast.Name) and value.id in cls.methods:
             cls.methods.setdefault(name, cls.methods[value.id])
+        elif name not in cls.methods and isinstance(value, ast.Name | ast.Attribute):
+            taken = surface.names.resolve(home, value, source.name)  # `__enter__ = helpers._sync_enter`
+            if taken is not None and taken.kind == "function":
+                cls.methods[name] = signatures.of(taken.home, surface.names.modules[taken.home].functions[taken.local])
     for name, (value, init) in source.built.items():
         if name not in cls.attributes and name not in cls.methods:
             cls.attributes[name] = _built(surface, home, source, value, init.args)

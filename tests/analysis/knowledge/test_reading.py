@@ -126,6 +126,22 @@ def test_a_module_that_asks_for_the_color_takes_both(tmp_path):
     assert table_of(tmp_path, {"__init__.py": source})["lib"]["f"]["f"][2]["x"] == "either"
 
 
+def test_a_method_that_is_a_function_under_another_name(tmp_path):
+    """`__enter__ = helpers.enter_sync`: without it, a plain `with` would seem to raise."""
+    files = {
+        "__init__.py": """
+            from lib import helpers
+            class Client:
+                async def __aenter__(self): ...
+                __enter__ = helpers.enter_sync
+                __exit__ = unknown.leave
+        """,
+        "helpers.py": "def enter_sync(self):\n    return self\n",
+    }
+    methods = table_of(tmp_path, files)["lib"]["c"]["Client"]["m"]
+    assert {name: signature[0] for name, signature in methods.items()} == {"__aenter__": "a", "__enter__": ""}
+
+
 def test_a_mixin_has_the_color_of_each_client(tmp_path):
     """One method, plain in one class and a coroutine in the other."""
     source = """

@@ -146,6 +146,24 @@ def test_a_library_that_was_another_one(asked: str, more: str, found: list[str],
     assert [f.code for f in analyse(Project(tmp_path, ("bot.py",))).findings] == found
 
 
+TOOLS = "from langchain_mcp_adapters.client import MultiServerMCPClient\n"
+ENTERED = f"{TOOLS}async def main(where):\n    async with MultiServerMCPClient(where) as client:\n        print(client.get_tools())\n"
+MADE = f"{TOOLS}async def main(where):\n    client = MultiServerMCPClient(where)\n    print(client.get_tools())\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        pytest.param(MADE, ["TR107"], id="a client as it is made today"),
+        pytest.param(ENTERED, [], id="a client that is entered, as before version 0.1"),
+    ],
+)
+def test_a_library_that_was_entered(source: str, found: list[str], tmp_path: Path) -> None:
+    """A client had its tools once it was entered; now entering it raises, and the tools are awaited."""
+    (tmp_path / "bot.py").write_text(source)
+    assert [f.code for f in analyse(Project(tmp_path, ("bot.py",))).findings] == found
+
+
 ADD = "from discord.ext import commands\nasync def main(bot: commands.Bot, cog):\n    bot.add_cog(cog)\n    bot.get_cog('x').bot.add_cog(cog)\n"
 
 

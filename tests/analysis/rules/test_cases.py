@@ -54,6 +54,8 @@ def test_case(rule: CheckRule, case: Case) -> None:
 # Cases in which a library awaits or makes the coroutine, or `__aiter__` says async without the word: that stays when the
 # case's own `async` is gone.
 OF_A_LIBRARY = {
+    ("TR102", "put into a dict by a loop, whose values are gathered"),
+    ("TR602", "under a condition in a function that knows the other sleep: it may hold up everything on purpose"),
     ("TR106", "a response that nobody can enter"),
     ("TR101", "a plain call where awaiting it raised TypeError, because another version is plain"),
     ("TR101", "a session of a maker that is told its class"),

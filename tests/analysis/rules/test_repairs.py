@@ -93,3 +93,36 @@ def test_a_use_is_told_with_its_line(use: str, words: str) -> None:
     told = [(reason.text, reason.line) for reason in finding.reasons if words in reason.text]
     assert finding.span.line == 3
     assert [line for _, line in told] == [5]
+
+
+ENGINE = "from sqlalchemy import create_engine\nengine = create_engine('sqlite://')\nasync def main(make):\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "safety"),
+    [
+        pytest.param("import asyncio, time\nasync def main():\n    time.sleep(1)\n", "sure", id="a sleep"),
+        pytest.param(
+            "import asyncio, time\nasync def main(n):\n    await asyncio.sleep(2)\n    if n > 25:\n        time.sleep(1)\n",
+            "likely",
+            id="a sleep beside the other one, under a condition: it may hold up everything on purpose",
+        ),
+        pytest.param(
+            "import asyncio, time\nasync def main():\n    await asyncio.sleep(2)\n    time.sleep(1)\n",
+            "sure",
+            id="a sleep beside the other one",
+        ),
+        pytest.param(
+            f"{ENGINE}    async with engine.begin() as conn:\n        print(conn)\n", "likely", id="a sync connection"
+        ),
+        pytest.param(
+            f"{ENGINE}    async with engine.begin() as conn:\n        await conn.run_sync(make)\n",
+            "guess",
+            id="a sync connection whose block waits for it: an async engine was meant",
+        ),
+    ],
+)
+def test_a_fix_is_no_surer_than_what_stands_around_it(text: str, safety: str) -> None:
+    """What speaks for another repair makes the fix less sure."""
+    found = [finding for finding in findings({"app.py": text}) if finding.code in {"TR602", "TR417"}]
+    assert [finding.fix.safety for finding in found if finding.fix is not None] == [safety]

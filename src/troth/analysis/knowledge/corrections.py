@@ -25,7 +25,8 @@ _FOLDER = Path(__file__).with_name("corrections")
 class Edition(NamedTuple):
     """The distribution that the tables know from that version on, and what others have as plain functions.
 
-    Nothing of the tables holds for the others where `sync` has a star. Whoever calls one of `calls` has an older one.
+    Nothing of the tables holds for the others where `sync` has a star. Whoever calls one of `calls`, or enters an
+    object of one of the classes `enters`, has an older one.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Edition(NamedTuple):
     others: tuple[str, ...]
     sync: frozenset[str]
     calls: frozenset[str] = frozenset()
+    enters: frozenset[str] = frozenset()
 
 
 class Correction(NamedTuple):
@@ -74,6 +76,7 @@ def _read(top: str) -> Correction:
             tuple(edition["others"]),
             frozenset(edition["sync"]),
             frozenset(edition.get("calls", ())),
+            frozenset(edition.get("enters", ())),
         ),
         data.get("type_arguments", {}),
         data.get("parameters", {}),

@@ -292,6 +292,13 @@ def members_of(value: Value | None) -> tuple[Value | None, ...]:
     return value.members if isinstance(value, Union) else (value,)
 
 
+def _has_same_items(one: Any, other: Any) -> bool:
+    """Whether two receivers are no dicts or lists with other contents: `rows.values` of an empty and a filled one."""
+    if one is other or not isinstance(one, Builtin | Table) or not isinstance(other, Builtin | Table):
+        return True
+    return type(one) is type(other) and _same(one, other)
+
+
 def _same(one: Any, other: Any) -> bool:
     """Whether two values of one kind, which are not the same object, say the same."""
     kind = type(one)
@@ -300,7 +307,7 @@ def _same(one: Any, other: Any) -> bool:
     if kind is Builtin:
         return one.name == other.name and bool(one.args == other.args)
     if kind is FunctionValue:
-        return one.function is other.function
+        return one.function is other.function and _has_same_items(one.receiver, other.receiver)
     if kind is ClassObject:
         return one.cls is other.cls
     if kind is External:

@@ -44,10 +44,20 @@ def _is_taken(here: Standing) -> bool:
     while around and isinstance(around[0], _COLLECTIONS):
         around.pop(0)
     outer = around[0] if around else None
+    if isinstance(outer, ast.Yield):
+        return _gathers(around)
     if isinstance(outer, ast.Assign) and len(outer.targets) == 1 and isinstance(outer.targets[0], ast.Name):
         body = next((node for node in around if isinstance(node, ast.AsyncFunctionDef)), None)
         return body is not None and _is_taken_later(outer.targets[0].id, body)
     return isinstance(outer, ast.Await) or (isinstance(outer, ast.Call) and _name_called(outer) in _TAKING)
+
+
+def _gathers(around: list[ast.AST]) -> bool:
+    """Whether the file of an async generator gathers something: what is yielded may well be taken there."""
+    module = next((node for node in around if isinstance(node, ast.Module)), None)
+    return module is not None and any(
+        isinstance(node, ast.Call) and _name_called(node) in _TAKING for node in ast.walk(module)
+    )
 
 
 def _is_taken_later(name: str, body: ast.AsyncFunctionDef) -> bool:

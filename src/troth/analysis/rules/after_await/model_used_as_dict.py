@@ -45,6 +45,15 @@ CASES = [
         },
     ),
     Case(
+        "of a method that asks what a test has patched",
+        good={
+            "store.py": "from dataclasses import dataclass\n@dataclass\nclass User:\n    name: str\nclass Rows:\n    async def read(self) -> User:\n        return User('a')\n"
+            "class Api:\n    def __init__(self):\n        self.rows = Rows()\n    async def load(self) -> User:\n        return await self.rows.read()\n",
+            "tests/test_store.py": "from unittest.mock import AsyncMock, patch\nfrom store import Api\nasync def test_load():\n    api = Api()\n"
+            "    with patch.object(api.rows, 'read', new_callable=AsyncMock) as read:\n        read.return_value = {'name': 'a'}\n        user = await api.load()\n        assert user['name'] == 'a'\n",
+        },
+    ),
+    Case(
         "of a function whose annotation promises more than it returns",
         good="from dataclasses import dataclass\n@dataclass\nclass Status:\n    state: str\n"
         "class Client:\n    async def post(self, url) -> dict[str, str]:\n        return {}\n"
@@ -127,7 +136,10 @@ CASES = [
 ]
 
 _MODELS = frozenset({"BaseModel", "SQLModel"})
-_REPLACES = re.compile(r"(?m)^\s*\w+(?:\.\w+)+\s*=\s*(?:lambda\b|\w*(?:[Mm]ock|[Ff]ake|[Ss]tub))")
+_REPLACES = re.compile(
+    r"(?m)^\s*\w+(?:\.\w+)+\s*=\s*(?:lambda\b|\w*(?:[Mm]ock|[Ff]ake|[Ss]tub))"
+    r"|\breturn_value\s*=|\b(?:monkeypatch\.setattr|mocker\.patch(?:\.object)?)\("
+)
 _ASKS = r"\b(?:isinstance|hasattr|getattr|type|is_dataclass|callable)\(\s*{}\b"
 
 

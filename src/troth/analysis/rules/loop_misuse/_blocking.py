@@ -24,6 +24,7 @@ from troth.analysis.semantics.resolve.library import LibraryClass
 if TYPE_CHECKING:
     from troth.analysis.facts.model import At
     from troth.analysis.findings import Safety
+    from troth.analysis.rules._syntax_position import Standing
     from troth.analysis.semantics import Program
     from troth.analysis.semantics.infer.call_graph import Call
     from troth.analysis.semantics.symbols import Function
@@ -408,7 +409,9 @@ def _fix(program: Program, call: Call, found: Blocking) -> Fix | None:
     if found.twin == "asyncio.sleep":
         renamed = Edit(position.path, position.start, callee, f"{library}.sleep")
         edits = position.awaited("await ", renamed)
-        safety: Safety = "guess" if is_about_blocking(position) else "sure"
+        # Who knows both and blocks under a condition may hold up everything on purpose: a limit for all requests.
+        is_perhaps_meant = "asyncio.sleep" in call.caller.facts.awaited and _is_under_a_condition(position)
+        safety: Safety = "guess" if is_about_blocking(position) else "likely" if is_perhaps_meant else "sure"
         return Fix(f"await {library}.sleep instead", safety, (*added, *edits)) if edits is not None else None
     if found.waits_for not in _FOR_A_THREAD or position.text[callee : callee + 1] != "(":
         return None
@@ -421,3 +424,13 @@ def _fix(program: Program, call: Call, found: Blocking) -> Fix | None:
     comma = "" if not has_arguments else "," if position.text[callee + 1].isspace() else ", "
     edits = position.awaited(f"await {thread}(", Edit(position.path, callee, callee + 1, comma))
     return Fix(f"run it in a thread: `await {thread}(…)`", "likely", (*added, *edits)) if edits is not None else None
+
+
+def _is_under_a_condition(position: Standing) -> bool:
+    """Whether the call stands under an `if` of the function around it."""
+    for node in position.around:
+        if node is position.function:
+            return False
+        if isinstance(node, ast.If):
+            return True
+    return False

@@ -6,7 +6,8 @@ callers. In a file of tests each such callee is reported once, and its fix repai
 a program are reported by `brief-blocking-call` (TR606), on request.
 Why it matters: while it waits, the loop is blocked: no other request, timer or heartbeat is served.
 How to repair: await the async twin that the finding names, or run the call in a thread: `await asyncio.to_thread(…)`.
-How sure the fix is: `await asyncio.sleep` for `time.sleep` is sure, unless the code is named after blocking or stands in the `with` of what watches for it or runs it in a thread; running a call in a thread is likely, because code
+How sure the fix is: `await asyncio.sleep` for `time.sleep` is sure, unless the code is named after blocking or stands in the `with` of what watches for it or runs it in a thread,
+and likely where the function awaits `asyncio.sleep` too and blocks under a condition; running a call in a thread is likely, because code
 bound to its thread must not move. Where the file waits with anyio or trio, theirs is named instead. Nothing is offered
 where nothing can be awaited (a lambda); a lock, a database connection or a queue stays with its thread.
 """
@@ -171,6 +172,10 @@ CASES = [
         "a queue that is asked first",
         good="import queue\nclass Out:\n    def __init__(self):\n        self.buffer = queue.Queue()\n    async def main(self):\n"
         "        if not self.buffer.empty():\n            return self.buffer.get()\n",
+    ),
+    Case(
+        "under a condition in a function that knows the other sleep: it may hold up everything on purpose",
+        bad="import asyncio\nimport time\nasync def main(limit):\n    await asyncio.sleep(1)\n    if limit:\n        time.sleep(1)  # here\n",
     ),
     Case(
         "in a file without asyncio",

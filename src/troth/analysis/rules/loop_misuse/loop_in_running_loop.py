@@ -1,9 +1,11 @@
 """Loop in a running loop.
 
 What it finds: `asyncio.run`, `run_until_complete` and their like where a loop is running already: in an `async def`, in
-a plain function that an `async def` calls, or in a cell of a notebook.
+a plain function that an `async def` calls, or in a cell of a notebook. Also `troth.bridge.run` in the body of an
+`async def`.
 Why it matters: it raises "cannot be called from a running event loop", and the coroutine it was given never runs. In a
-script it works; inside FastAPI, Jupyter or another coroutine it does not.
+script it works; inside FastAPI, Jupyter or another coroutine it does not. `bridge.run` works there too, but it is made for
+plain functions: it blocks the loop around it until the coroutine is done, which `await` does not.
 How to repair: await the coroutine in the async function itself. Where the plain function has to stay plain, cross with
 `troth.bridge.run`, or call it in a thread.
 How sure the fix is: `await` in place of `asyncio.run(…)` does what was intended; it is sure where the call stands in the
@@ -17,6 +19,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.model import ASYNC
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.incremental.project_queries import part, question
 from troth.analysis.knowledge.semantics import semantics
@@ -35,6 +38,27 @@ if TYPE_CHECKING:
     from troth.analysis.semantics.symbols import Function
 
 CASES = [
+    Case(
+        "a bridge for plain functions, in an async one",
+        bad="from troth import bridge\nasync def f(): ...\nasync def main():\n    return bridge.run(f())  # here\n",
+        fixed="from troth import bridge\nasync def f(): ...\nasync def main():\n    return await f()  # here\n",
+    ),
+    Case(
+        "a bridge under another name, with a limit",
+        bad="from troth.bridge import run as cross\nasync def f(): ...\nasync def main():\n    return cross(f(), timeout=3)  # here\n",
+    ),
+    Case(
+        "a bridge in a plain function, whoever calls it",
+        good="from troth import bridge\nasync def f(): ...\ndef load():\n    return bridge.run(f())\nasync def main():\n    return load()\n",
+    ),
+    Case(
+        "a bridge in a plain function within an async one",
+        good="from troth import bridge\nasync def f(): ...\nasync def main(each, rows):\n    each(rows, lambda row: bridge.run(f()))\n    def load():\n        return bridge.run(f())\n    each(rows, load)\n",
+    ),
+    Case(
+        "a namesake of the bridge",
+        good="from troth import bridge\nfrom mine import run\nasync def f(): ...\nasync def main():\n    run(f())\n    return bridge.call(f)\n",
+    ),
     Case(
         "in the child of a fork",
         good="import asyncio, os\nasync def load(): ...\nasync def main():\n    if os.fork() == 0:\n        loop = asyncio.new_event_loop()\n"
@@ -99,6 +123,7 @@ CASES = [
 
 # A test that puts something else in the place of the loop: `monkeypatch.setattr(server.asyncio, "run", Mock())`.
 _REPLACED = re.compile(r"""["'](?:[\w.]+\.)?(?:run|run_until_complete|run_forever)["']""")
+_BRIDGES = frozenset({"troth.bridge.run", "troth.bridge._run.run"})
 NESTING = frozenset({"nest_asyncio", "nest_asyncio2"})  # packages that patch asyncio
 _ASKING = frozenset({"get_running_loop", "_get_running_loop", "is_running", "new_event_loop", "current_task"})
 
@@ -113,6 +138,15 @@ def check(program: Program) -> Iterator[Finding]:
         if call.caller.module.path in nesting:
             continue  # the patch of a notebook is its own
         message = f"`{call.text}(…)` is called while a loop is running: it raises, and the coroutine never runs"
+        yield Finding(
+            "TR601", "loop-in-running-loop", span(program, call.caller, call.at), message, "certain",
+            (why_a_loop_runs(call.caller, call),),
+            await_instead(program, call), call.caller.qualname, call.text,
+        )  # fmt: skip
+    for call in _crossings(program):
+        message = (
+            f"`{call.text}(…)` blocks the loop that runs already until the coroutine is done: it is for plain functions"
+        )
         yield Finding(
             "TR601", "loop-in-running-loop", span(program, call.caller, call.at), message, "certain",
             (why_a_loop_runs(call.caller, call),),
@@ -135,6 +169,24 @@ def nested_starts(program: Program) -> Iterator[Call]:
     for call in _chains(program).direct():
         if not _looks_whether_one_runs(call.caller) and not _is_of_another_kind(call):
             yield call
+
+
+def _crossings(program: Program) -> Iterator[Call]:
+    """The calls of `bridge.run` in the body of an async function, where an `await` does the same and blocks nothing."""
+    for path in program.said("files that import troth"):
+        module = program.module(path)
+        if is_test(path) or "greenback" in module.packages:
+            continue  # a test may block on purpose, and with greenback nothing is blocked
+        for number, facts in enumerate(module.facts.functions):
+            if facts.flags & ASYNC and facts.calls:
+                for call in program.calling.of(module.function(number)):
+                    if _BRIDGES.intersection(names_of(call.callee)):
+                        yield call
+
+
+@part("files that import troth")
+def _imports_troth(file: FileFacts) -> bool:
+    return any(imported.module.partition(".")[0] == "troth" for imported in file.imports)
 
 
 def ways_to_nested_starts(program: Program) -> Iterator[Link]:
@@ -198,7 +250,11 @@ def _asks(function: Function) -> bool:
 
 def await_instead(program: Program, call: Call) -> Fix | None:
     """The fix that awaits the coroutine in the place of the call that starts a loop for it."""
-    if call.text not in {"asyncio.run", "run"} and not call.text.endswith(".run_until_complete"):
+    if not (
+        call.text in {"asyncio.run", "run"}
+        or call.text.endswith(".run_until_complete")
+        or _BRIDGES.intersection(names_of(call.callee))
+    ):
         return None
     position = standing(program, call.caller.module.path, call.at)
     if (

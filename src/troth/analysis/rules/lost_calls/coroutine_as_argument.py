@@ -34,6 +34,14 @@ if TYPE_CHECKING:
 _STRIP = "def strip(data):\n    if isinstance(data, dict):\n        return {k: strip(v) for k, v in data.items()}\n    return data\n"
 CASES = [
     Case(
+        "what runs it, under another name",
+        good="from troth.bridge import call as reach\nfrom elsewhere import run_sync as go\nasync def fetch(): ...\nasync def main():\n    go(fetch())\n    return await reach(fetch())\n",
+    ),
+    Case(
+        "what looks at it, under another name",
+        bad="from elsewhere import display as reach\nasync def fetch(): ...\nasync def main():\n    return await reach(fetch())  # here\n",
+    ),
+    Case(
         "what an exception is made of",
         bad="async def fetch(): ...\nclass Failed(Exception): ...\nasync def main():\n    raise Failed(fetch())  # here\n",
         fixed="async def fetch(): ...\nclass Failed(Exception): ...\nasync def main():\n    raise Failed(await fetch())  # here\n",

@@ -22,6 +22,26 @@ if TYPE_CHECKING:
 
 CASES = [
     Case(
+        "put into a dict by a loop, whose values are gathered",
+        good="import asyncio\nasync def load(): ...\nasync def main(names):\n    rows = {}\n    for name in names:\n        rows[name] = load()\n"
+        "    found = list(rows.values())\n    return dict(zip(rows, await asyncio.gather(*found)))\n",
+    ),
+    Case(
+        "put into a dict by a loop on one of two ways, and awaited one by one",
+        good="async def load(): ...\nasync def save(): ...\nasync def main(names):\n    rows: dict[str, object] = {}\n    while names:\n        name = names.pop()\n"
+        "        if name:\n            rows[name] = load()\n        else:\n            rows['x'] = save()\n    for name, row in rows.items():\n        print(name, await row)\n",
+    ),
+    Case(
+        "put into a dict by a loop, whose values are taken for results",
+        bad="async def load(): ...\nasync def main(names):\n    rows = {}\n    for name in names:\n        rows[name] = load()  # here\n    for row in rows.values():\n        print(row.name)\n",
+        fixed="async def load(): ...\nasync def main(names):\n    rows = {}\n    for name in names:\n        rows[name] = await load()  # here\n    for row in rows.values():\n        print(row.name)\n",
+    ),
+    Case(
+        "put into a dict by a loop, and forgotten",
+        bad="async def load(): ...\nasync def main(names):\n    rows = {}\n    for name in names:\n        rows[name] = load()  # here\n",
+        fixed="async def load(): ...\nasync def main(names):\n    rows = {}\n    for name in names:\n        rows[name] = await load()  # here\n",
+    ),
+    Case(
         "what a model is to be made of",
         bad="from pydantic import BaseModel\nclass Task(BaseModel):\n    name: str\nclass Client:\n    async def _request(self, path): ...\n"
         "    async def get(self):\n        data = self._request('x')  # here\n        return Task.model_validate(data)\n",

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
 CASES = [
     Case(
+        "a client that a plain `with` enters too",
+        good="from telethon import TelegramClient\nwith TelegramClient('a', 1, 'b') as client:\n    print(client)\n",
+    ),
+    Case(
         "a class",
         bad="class Lock:\n    async def __aenter__(self): ...\n    async def __aexit__(self, *a): ...\nasync def main():\n    with Lock():  # here\n        pass\n",
         fixed="class Lock:\n    async def __aenter__(self): ...\n    async def __aexit__(self, *a): ...\nasync def main():\n    async with Lock():  # here\n        pass\n",

@@ -100,6 +100,17 @@ CASES = [
         "async def main(x):\n    pending = []\n    call = await start(x)\n    pending.append(call)\n    return await asyncio.gather(*pending)\n",
     ),
     Case(
+        "yielded by an async generator, whose items are gathered",
+        good="import asyncio\nasync def ask(pool, url, loop: asyncio.AbstractEventLoop):\n    return loop.run_in_executor(pool, url)\n"
+        "async def ask_all(pool, urls, loop):\n    for url in urls:\n        yield await ask(pool, url, loop)\n"
+        "async def main(pool, urls, loop):\n    calls = [call async for call in ask_all(pool, urls, loop)]\n    return await asyncio.gather(*calls)\n",
+    ),
+    Case(
+        "yielded by an async generator, where nothing is gathered",
+        bad="async def load(url): ...\nasync def ask(url):\n    return load(url)  # here\nasync def ask_all(urls):\n    for url in urls:\n        yield await ask(url)\n"
+        "async def main(urls):\n    async for row in ask_all(urls):\n        print(row.name)\n",
+    ),
+    Case(
         "kept by its callers in a list of results",
         bad="import asyncio\nasync def load(x): ...\nasync def start(x):\n    return load(x)  # here\n"
         "async def main(x):\n    rows = []\n    row = await start(x)\n    rows.append(row)\n    return rows\n",

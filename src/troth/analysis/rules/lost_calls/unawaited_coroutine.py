@@ -66,6 +66,14 @@ CASES = [
         bad="class Client:\n    async def connect(self): ...\nasync def main(factory=None):\n    make = factory or Client\n    client = make()\n    client.connect()  # here\n",
     ),
     Case(
+        "a slot of a library, which its user fills and the library calls",
+        good="from telegram.ext import ApplicationBuilder\nasync def main(start):\n    app = ApplicationBuilder().token('x').build()\n    app.post_init(start)\n",
+    ),
+    Case(
+        "a slot of the project",
+        bad="from typing import Awaitable, Callable\nclass Bus:\n    on_start: Callable[[int], Awaitable[None]]\nasync def main(bus: Bus):\n    bus.on_start(1)  # here\n",
+    ),
+    Case(
         "a mock, whatever its annotation says",
         good="from unittest.mock import Mock\nclass Client:\n    async def fetch(self): ...\ndef test():\n    client: Client = Mock()\n"
         "    client.fetch.return_value = 3\n    client.fetch()\n    assert client.fetch() == 3\n",

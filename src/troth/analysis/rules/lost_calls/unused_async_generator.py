@@ -30,6 +30,14 @@ CASES = [
         "iterated",
         good="async def pages():\n    yield 1\nasync def main():\n    async for p in pages():\n        print(p)\n",
     ),
+    Case(
+        "kept under another type",
+        good="from typing import AsyncGenerator, cast\nasync def pages():\n    yield 1\nclass Reader:\n    def open(self):\n        stream = pages()\n        self.stream = cast(AsyncGenerator[object, None], stream)\n    def again(self):\n        return cast(AsyncGenerator[object, None], pages())\n",
+    ),
+    Case(
+        "dropped under another type",
+        bad="from typing import AsyncGenerator, cast\nasync def pages():\n    yield 1\nasync def main():\n    x = cast(AsyncGenerator[object, None], pages())  # here\n",
+    ),
     Case("returned", good="async def pages():\n    yield 1\nasync def main():\n    return pages()\n"),
 ]
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from troth.analysis.facts.fields import CALL_FUNC, KIND, WITH_ITEMS
+from troth.analysis.facts.fields import AT, CALL_FUNC, KIND, NAME_ID, VALUE, WITH_BODY, WITH_ITEMS
 from troth.analysis.facts.names import callee_text
 from troth.analysis.facts.nodes import of_kind
 from troth.analysis.findings import Edit, Finding, Fix
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from troth.analysis.facts.model import Node
+    from troth.analysis.findings import Safety
     from troth.analysis.semantics import Program
 
 _PLAIN = "from contextlib import contextmanager\n@contextmanager\ndef open_file():\n    yield 1\n"
@@ -51,6 +52,11 @@ CASES = [
         "a class",
         bad=f"{_CLASS}async def main():\n    async with Timer():  # here\n        print(1)\n",
         fixed=f"{_CLASS}async def main():\n    with Timer():  # here\n        print(1)\n",
+    ),
+    Case(
+        "a sync connection whose block waits for it",
+        bad="from sqlalchemy import create_engine\nengine = create_engine('sqlite://')\nasync def main(make):\n"
+        "    async with engine.begin() as conn:  # here\n        await conn.run_sync(make)\n",
     ),
     Case(
         "beside another one",
@@ -127,7 +133,8 @@ def _fix(program: Program, refusal: Refusal) -> Fix | None:
     match = re.compile(r"async\s+(?=with\b)").match(text.value, start)
     if path.endswith(".ipynb") or match is None or not _is_alone(refusal) or not _can_be_entered(program, refusal):
         return None
-    return Fix("use a plain `with`", "likely", (Edit(path, start, match.end(), ""),))
+    safety: Safety = "guess" if _is_used_as_async(refusal) else "likely"
+    return Fix("use a plain `with`", safety, (Edit(path, start, match.end(), ""),))
 
 
 def _can_be_entered(program: Program, refusal: Refusal) -> bool:
@@ -139,8 +146,21 @@ def _can_be_entered(program: Program, refusal: Refusal) -> bool:
     )
 
 
+def _is_used_as_async(refusal: Refusal) -> bool:
+    """Whether the block awaits what was entered: `await conn.run_sync(…)` wants the async object."""
+    for node in of_kind(refusal.function.body(), "with"):
+        if node[AT] == refusal.operand.at:
+            entered = {
+                target[NAME_ID] for _, target in node[WITH_ITEMS] if target is not None and target[KIND] == "name"
+            }
+            waits = of_kind(node[WITH_BODY], "await")
+            callees = [callee_text(wait[VALUE][CALL_FUNC]) for wait in waits if wait[VALUE][KIND] == "call"]
+            return any(callee.partition(".")[0] in entered for callee in callees)
+    return False
+
+
 def _is_alone(refusal: Refusal) -> bool:
     return any(
-        node[4] == refusal.operand.at and len(node[WITH_ITEMS]) == 1
+        node[AT] == refusal.operand.at and len(node[WITH_ITEMS]) == 1
         for node in of_kind(refusal.function.body(), "with")
     )

@@ -24,7 +24,9 @@ from troth.analysis.findings.phrases import with_article
 from troth.analysis.semantics.evidence.call_site_evidence import OF_NOBODY, siblings_of
 from troth.analysis.semantics.evidence.doubts import (
     color_question,
+    foreign_fixture,
     foreign_receiver,
+    library_receiver,
     mapping_get,
     opaque_decorator,
     suffixed_twins,
@@ -100,6 +102,8 @@ _DOUBTS: tuple[tuple[str, Callable[[Question], bool]], ...] = (
 _DOUBTS_ABOUT_DEFINITIONS: tuple[tuple[str, Callable[[Question], bool]], ...] = (
     ("sync-call-sites", sync_call_sites.doubts),
     ("foreign-receiver", foreign_receiver.doubts),
+    ("foreign-fixture", foreign_fixture.doubts),
+    ("library-receiver", library_receiver.doubts),
     ("unfit-arguments", unfit_arguments.doubts),
 )
 

@@ -28,6 +28,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from troth.analysis.facts.fields import (
+    ATTR_BASE,
     ATTR_NAME,
     BINOP_LEFT,
     CALL_ARGS,
@@ -348,6 +349,8 @@ class Calls:
         declared = isinstance(result, Coroutine)
         if not declared and not (type(result) is Awaitable and not result.kind):
             return result
+        if _is_slot_of_library(node[CALL_FUNC], scope):
+            return result  # `app.post_init(start)`: the library calls what is put there, and there may be nothing yet
         site = scope.site(
             "",
             node[-1],
@@ -465,10 +468,12 @@ class Calls:
         return None
 
     def _cast(self, node: Node, scope: Evaluator, value: Value | None) -> Value | None:
-        if any(is_lost_by_type(m) for m in members_of(value)) and not names_async_iterator(node[2][0]):
+        written, *_ = node[CALL_ARGS]
+        is_for_loop = names_async_iterator(written)
+        if any(is_lost_by_type(m) and (not is_for_loop or type(m) is AsyncGenerator) for m in members_of(value)):
             return value  # `cast` changes nothing: a promise stays one
-        if len(node[2]) == 2:
-            return self._program.types.annotated(node[2][0], scope.module, scope.function)
+        if len(node[CALL_ARGS]) == 2:
+            return self._program.types.annotated(written, scope.module, scope.function)
         return value
 
     def _awaited_library(
@@ -857,6 +862,14 @@ def is_lost_by_type(value: Value | None) -> bool:
     if isinstance(value, Coroutine | AsyncGenerator | AsyncContext):
         return value.site is not None
     return isinstance(value, Awaitable) and value.site is not None and value.site.promise == "future"
+
+
+def _is_slot_of_library(callee: Node, scope: Evaluator) -> bool:
+    """Whether that is data of a library's object, which its user sets and the library calls."""
+    if callee[KIND] != "attr":
+        return False
+    base = scope.value(callee[ATTR_BASE])
+    return isinstance(base, Instance) and isinstance(base.cls, LibraryClass)
 
 
 def _is_async_method(value: Value) -> bool:

@@ -41,4 +41,10 @@ def calls_older_edition(program: ProjectFiles, top: str) -> bool:
 
 
 def _calls(program: ProjectFiles, edition: Edition) -> bool:
-    return bool(edition.calls) and any(True for _ in program.index.functions_naming(edition.calls))
+    if edition.calls and any(True for _ in program.index.functions_naming(edition.calls)):
+        return True
+    return bool(edition.enters) and any(
+        callee.startswith("with ") and callee.removeprefix("with ").rpartition(".")[2] in edition.enters
+        for function in program.index.functions_naming(edition.enters)
+        for callee in function.facts.awaited
+    )

@@ -242,6 +242,8 @@ class Consumers:
                 return looks_like_keeper(field) or is_awaited_from(self._program, ("attr", ("name", ""), field))
         if isinstance(func, CallableType) and func.result is not None and not self._is_result(func.result):
             return True  # what gives an awaitable may well take one
+        if isinstance(func, External) and (func.path.startswith(_OURS) or looks_like_keeper(func.path)):
+            return True  # also under another name: `from troth.bridge import run as cross`
         return looks_like_keeper(callee_text(node[1]))
 
     def _is_mere_field(self, cls: Class, name: str) -> bool:
@@ -491,6 +493,7 @@ _OF_DATABASES = re.compile(r"^(?:execute|executemany|executescript|fetch\w*)$") 
 _DATA = re.compile(r"(?i)(?:^|_)(?:id|ids|name|url|path|key|index|count|text|title)$")  # parameters for no promise
 _RUNNER = re.compile(r"(?i)task|spawn|(?<![a-z])run|worker|sched|submit|launch|backgr|fire|job")
 _KEEPER_OF_ANY = re.compile(r"(?i)task|coro|futur|spawn|gather|partial|thread|mock|patch|sched|submit|backgr|defer")
+_OURS = "troth.bridge."  # what runs coroutines for others
 _KEEPING_KEYWORD = re.compile(r"(?i)task|coro|await|fut|job|callback|func|handler|target|^fn$|run|background")
 # Words that stand anywhere in such a name, words that begin a part of it, and words that are all of its last part.
 _KEEPER = re.compile(

@@ -448,11 +448,11 @@ class Flow(Returning):
             )
         if is_put and is_awaited_from(self.program, target):
             self.keep(value)
-        elif variable in self.env and isinstance(base, Builtin | Table):
+        elif variable in self.env and all(isinstance(member, Builtin | Table) for member in members_of(base)):
             if not is_put and isinstance(base, Table) and _has_promise_elsewhere(base, key):
                 self.env[variable] = Table({**base.by_key, **dict.fromkeys(key[2:], value)}, (*base.values, value))
                 return
-            old = base.args[-1:] if isinstance(base, Builtin) else base.values
+            old = [held for member in members_of(base) for held in _items_of(member)]
             self.env[variable] = Builtin("dict", (Builtin("str"), union([*old, value])))
             self._hold(variable, value)
         elif not is_put:
@@ -951,6 +951,13 @@ def _is_surely_lost(base: Value, value: Value | None) -> bool:
         and value.site.sure
         and isinstance(value.site.target, Function)
     )
+
+
+def _items_of(container: Value | None) -> tuple[Value | None, ...]:
+    """What a dict holds; what a loop has begun to fill is one of several."""
+    if isinstance(container, Table):
+        return container.values
+    return container.args[-1:] if isinstance(container, Builtin) else ()
 
 
 def _has_promise_elsewhere(table: Table, key: Node) -> bool:

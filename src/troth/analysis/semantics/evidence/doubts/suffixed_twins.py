@@ -1,4 +1,7 @@
-"""Suffixed twins: what is awaited of the same object ends in `_async`, so what does not is the plain one."""
+"""Suffixed twins: what is awaited of the same object ends in `_async`, so what does not is the plain one.
+
+The other twin may be an attribute of the plain one: `await run.remote.aio(2)` beside `run.remote(2)`.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +26,22 @@ CASES = [
         "async def main(client, uri):\n    client.open_document(uri)  # lost\n"
         "    await client.hover_async(uri)\n    await client.resolve_async(uri)\n",
     ),
+    EvidenceCase(
+        "an attribute of the plain one",
+        "class Function:\n    async def remote_call(self, x): ...\n\n\n"
+        "async def main(square, cube):\n    print(square.remote_call(2) == 4)  # lost\n"
+        "    print(await cube.remote_call.aio(2) == 8)\n",
+    ),
 ]
 
 
 def doubts(question: Question) -> bool:
-    """By what the function awaits of the same receiver."""
+    """By what the function awaits of the same receiver, or of what is called."""
     start = f"{question.text.rpartition('.')[0]}."
     awaited = {callee for callee in question.function.facts.awaited if callee.startswith(start)}
-    return question.is_method and is_plain_twin(question.name, awaited)
+    if question.is_method and is_plain_twin(question.name, awaited):
+        return True
+    return any(callee.split(".")[-2:-1] == [question.name] for callee in question.function.facts.awaited)
 
 
 def is_plain_twin(name: str, awaited: Collection[str]) -> bool:
