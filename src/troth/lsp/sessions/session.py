@@ -26,6 +26,7 @@ __all__ = ["FolderSession", "OutdatedError", "SessionAnswer", "UnavailableError"
 
 T = TypeVar("T")
 _log = logging.getLogger("troth.lsp")
+_TELLING = 0.05  # seconds for an earlier answer to reach the client, before the program and the rules are imported
 _QUIET = 0.03  # seconds without a keystroke, before what depends on the last one is looked at
 _PAUSE = 0.2  # seconds without a keystroke, before garbage is collected
 
@@ -163,6 +164,7 @@ class FolderSession:
             if generation == self._generation:
                 _log.info("told what an earlier check of %s found, after %.1f ms", self.folder, _since(began))
                 self._take(SessionAnswer(generation, look))
+                await asyncio.sleep(_TELLING)
                 return
         if self.progress is not None:
             beginning = asyncio.create_task(self.progress.begin())
