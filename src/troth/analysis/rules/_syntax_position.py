@@ -142,7 +142,7 @@ class Standing(NamedTuple):
         for before, child, parent, outer in zip([None, *chain], chain, chain[1:], [*chain[2:], None], strict=False):
             if isinstance(parent, ast.Lambda) and child is parent.body:
                 return None
-            if isinstance(parent, (*_FUNCTIONS, ast.ClassDef)) and any(child is statement for statement in parent.body):
+            if isinstance(parent, (*_FUNCTIONS, ast.ClassDef)) and isinstance(child, ast.stmt):  # one of its body
                 return tuple(edits) if isinstance(parent, ast.AsyncFunctionDef) else None
             if isinstance(parent, ast.GeneratorExp):
                 if child is parent.generators[0] and before is parent.generators[0].iter:
