@@ -75,9 +75,9 @@ def proposals(program: Program, findings: Iterable[Finding]) -> list[Proposal]:
         if finding.fix is None and finding.code.startswith(_LOST) and finding.symbol
     )
     proposed: list[Proposal] = []
-    named = {path: _functions(program, path) for path, _ in lost}
+    functions = {path: _functions(program, path) for path, _ in lost}
     for (path, symbol), count in lost.items():
-        function = named[path].get(symbol)
+        function = functions[path].get(symbol)
         if function is not None and not function.is_async and not function.is_generator:
             proposed.append(_size(program, function, count))
     return proposed

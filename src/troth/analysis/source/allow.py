@@ -160,14 +160,15 @@ def line_ends(lines: Sequence[str]) -> dict[int, int | None]:
     column: int | None = None
     try:
         for token in tokenize.generate_tokens(io.StringIO(text, newline="").readline):
+            line, start = token.start
             if token.type == tokenize.COMMENT:
-                column = token.start[1] + (before if token.start[0] == 1 else 0)
+                column = start + (before if line == 1 else 0)
             elif token.type in (tokenize.NEWLINE, tokenize.NL):
-                ends[token.start[0]], column = column, None
+                ends[line], column = column, None
     except (tokenize.TokenError, SyntaxError, SystemError):
         return {
-            number: None if (match := _COMMENT.search(line)) is None else match.start()
-            for number, line in enumerate(lines, 1)
+            number: None if (match := _COMMENT.search(text_line)) is None else match.start()
+            for number, text_line in enumerate(lines, 1)
         }
     return ends
 
