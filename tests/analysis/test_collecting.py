@@ -6,7 +6,7 @@ import weakref
 import pytest
 
 from troth.analysis import gc_pause
-from troth.analysis.gc_pause import uncollected
+from troth.analysis.gc_pause import hardly_collected, uncollected
 
 
 class Node:
@@ -49,3 +49,28 @@ def test_inside_another():
         assert second() is not None
         assert not gc.isenabled()
     assert gc.isenabled()
+
+
+def test_while_much_is_imported():
+    """New garbage is collected, what stays is frozen, and the collector is as it was before."""
+    thresholds = gc.get_threshold()
+    try:
+        with hardly_collected():
+            first = make_garbage(50_000)
+            kept = Node()
+            assert first() is None
+            assert gc.is_tracked(kept)
+        assert gc.get_freeze_count() > 0
+        assert all(found is not kept for found in gc.get_objects())
+        assert gc.get_threshold() == thresholds
+    finally:
+        gc.unfreeze()
+
+
+def make_garbage(size: int) -> weakref.ref[Node]:
+    first = Node()
+    left = weakref.ref(first)
+    del first
+    for _ in range(size):
+        Node()
+    return left

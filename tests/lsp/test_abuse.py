@@ -128,6 +128,30 @@ def test_a_very_long_file(project, length):
         assert [one["range"]["start"]["line"] for one in client.pull("app.py")] == [4, length + 6]
 
 
+MANY = {
+    "in one function": lambda count: "async def g():\n" + "    f()\n" * count,
+    "assigned": lambda count: "async def g():\n" + "".join(f"    x{number} = f()\n" for number in range(count)),
+    "in a function each": lambda count: "".join(f"async def g{number}():\n    f()\n\n\n" for number in range(count)),
+    "in a plain function each": lambda count: "".join(f"def g{number}():\n    f()\n\n\n" for number in range(count)),
+}
+
+
+@pytest.mark.parametrize("count", [3_000, pytest.param(20_000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("shape", MANY)
+def test_a_file_of_many_findings(project, shape, count):
+    """All are told, before and after an edit, and what can be done about all of them is offered at once."""
+    text = "async def f(): ...\n\n\n" + MANY[shape](count)
+    with Client(project, PULL) as client:
+        client.open("app.py", text)
+        found = client.pull("app.py")
+        assert len(found) == count
+        client.change("app.py", text + "\n\nasync def last():\n    f()\n")
+        assert len(client.pull("app.py")) == count + 1
+        actions = client.actions("app.py", (0, 0), (text.count("\n"), 0), only=["quickfix"])
+        assert sum(action["title"].startswith("Allow") for action in actions) == count
+        assert len({str(action["edit"]) for action in actions if "edit" in action}) >= count
+
+
 def test_a_workspace_without_python(tmp_path):
     """There is nothing to say, and a first file is seen when it comes."""
     with Client(tmp_path, PULL) as client:

@@ -241,3 +241,35 @@ def test_stdin_agrees_with_the_server(project):
         client.open("app.py", text)
         shown = [(one["code"], one["range"]["start"]["line"] + 1) for one in client.pull("app.py")]
     assert shown == [(one["code"], one["line"]) for one in told]
+
+
+@pytest.mark.parametrize(
+    ("line", "after"),
+    [
+        pytest.param("f()", "f()  # troth: allow unawaited-coroutine", id="bare"),
+        pytest.param("f()  # why", "f()  # why  # troth: allow unawaited-coroutine", id="behind a comment"),
+        pytest.param(
+            "f()  # troth: allow blocking-call", "f()  # troth: allow blocking-call, unawaited-coroutine", id="one more"
+        ),
+        pytest.param("f(\n    )", "f(\n    )  # troth: allow unawaited-coroutine", id="of two lines"),
+        pytest.param('f("""\n""")', 'f("""\n""")  # troth: allow unawaited-coroutine', id="with a string of two lines"),
+        pytest.param(
+            'f("# troth: allow x")', 'f("# troth: allow x")  # troth: allow unawaited-coroutine', id="in a string"
+        ),
+        pytest.param("f() \\\n", None, id="before a backslash"),
+        pytest.param("f()  # troth: allow-file blocking-call", None, id="a comment for the whole file"),
+    ],
+)
+def test_a_comment_that_allows_it(project, line, after):
+    """It is put where it counts, into the comment that is there; where no comment would count, none is offered."""
+    text = "async def f(*_): ...\n\n\nasync def main():\n    {}\n"
+    with Client(project, PULL) as client:
+        uri = client.open("app.py", text.format(line))
+        (finding,) = [one for one in client.pull("app.py") if one["code"] == "TR101"]
+        offers = [one for one in client.actions("app.py", (4, 4)) if one["title"].startswith("Allow")]
+        assert len(offers) == (after is not None)
+        if after is not None and finding["range"]["end"]["line"] == 4:
+            assert edited(text.format(line), changes(offers[0])[uri]) == text.format(after)
+        for offer in offers:
+            client.change("app.py", edited(text.format(line), changes(offer)[uri]))
+            assert not [one for one in client.pull("app.py") if one["code"] == "TR101"]

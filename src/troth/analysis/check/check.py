@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from troth.analysis.check.filter import Reported
 from troth.analysis.check.noqa import without_acknowledged
 from troth.analysis.check.prepare import Prepared
-from troth.analysis.check.replay_result import unchanged
+from troth.analysis.check.replay_result import leaves_no_start, unchanged
 from troth.analysis.check.suppress import UNUSED_ALLOW, silence, unused
 from troth.analysis.crash import grouped
 from troth.analysis.facts.directives import Comments
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from troth.analysis.pipeline.warm_state import Memory
     from troth.analysis.report.fingerprint import Mark
 
-__all__ = ["check", "replay"]
+__all__ = ["check", "is_cold", "replay"]
 
 Analyse = Callable[[Project, Mapping[str, bytes]], Analysis]
 
@@ -99,6 +99,15 @@ def replay(prepared: Prepared, reported: Reported) -> CheckReport | None:
     if result is None:
         return None
     return _reported(prepared, result, reported, _Spoken(Comments(cache), None, *_recorded(prepared)))
+
+
+def is_cold(prepared: Prepared, reported: Reported) -> bool:
+    """Whether a check would look at everything, and could leave what the next one need not look at."""
+    cache = prepared.cache()
+    if cache is None or not os.access(cache, os.W_OK):
+        return False
+    python, on_request = prepared.python(), reported.on_request
+    return leaves_no_start(prepared.scope.project, python=python, cache=cache, on_request=on_request)
 
 
 class _Spoken(NamedTuple):

@@ -22,12 +22,13 @@ from troth.analysis.facts.model import FACTS_VERSION, FileFacts
 from troth.analysis.findings import Edit, Finding, Fix, Reason, Span
 from troth.analysis.source.problem import Problem
 
-__all__ = ["Base", "Kept", "Stamp", "load", "replaced", "save", "stamp", "stamp_of", "unpacked"]
+__all__ = ["TOO_MANY_CHANGED", "Base", "Kept", "Stamp", "load", "replaced", "save", "stamp", "stamp_of", "unpacked"]
 
 Stamp = tuple[int, int]  # when it was changed, and how long it is
 _BASE = "facts.bin"
 _SINCE = "since.bin"
 _FORMAT = 4  # of these two files
+TOO_MANY_CHANGED = 41  # files; where so many have changed all are looked at again, to tell who reads what now
 _LENGTH = 8  # bytes of the number at the end of a base: how long its list of contents is
 _Stored = FileFacts | bytes | Problem
 

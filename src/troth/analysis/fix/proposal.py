@@ -75,21 +75,21 @@ def proposals(program: Program, findings: Iterable[Finding]) -> list[Proposal]:
         if finding.fix is None and finding.code.startswith(_LOST) and finding.symbol
     )
     proposed: list[Proposal] = []
+    functions = {path: _functions(program, path) for path, _ in lost}
     for (path, symbol), count in lost.items():
-        function = _named(program, path, symbol)
+        function = functions[path].get(symbol)
         if function is not None and not function.is_async and not function.is_generator:
             proposed.append(_size(program, function, count))
     return proposed
 
 
-def _named(program: Program, path: str, symbol: str) -> Function | None:
+def _functions(program: Program, path: str) -> dict[str, Function]:
+    """The functions of a file by their names; the first of each name."""
     module = next((module for module in program.own_modules() if module.path == path), None)
     if module is None or path.endswith(".ipynb"):
-        return None
-    numbers = range(1, len(module.facts.functions))
-    return next(
-        (module.function(number) for number in numbers if module.facts.functions[number].qualname == symbol), None
-    )
+        return {}
+    numbers = range(len(module.facts.functions) - 1, 0, -1)
+    return {module.facts.functions[number].qualname: module.function(number) for number in numbers}
 
 
 def _size(program: Program, function: Function, lost: int) -> Proposal:

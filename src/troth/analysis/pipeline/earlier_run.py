@@ -5,6 +5,7 @@ from functools import partial
 
 from troth.analysis.facts import store
 from troth.analysis.facts.model import FileFacts
+from troth.analysis.facts.store import TOO_MANY_CHANGED
 from troth.analysis.incremental.saved_tables import SavedTables
 from troth.analysis.pipeline import facts_diff
 from troth.analysis.pipeline.dependency_record import DependencyReaders, Trace
@@ -15,7 +16,6 @@ from troth.analysis.source.problem import Problem
 
 __all__ = ["no_piece", "outdated", "usable_tables", "usable_trace"]
 
-_MANY = 40  # files; after so many have changed all are looked at again, to tell who reads what now
 _MANY_READ = 100_000  # things that files looked at again have read
 
 
@@ -24,7 +24,7 @@ def usable_trace(earlier: store.Kept | None, files: Sequence[str], changed: Coll
 
     Where much has changed since all files were looked at, that is done again.
     """
-    if earlier is None or earlier.trace is None or len({*earlier.since, *changed}) > _MANY:
+    if earlier is None or earlier.trace is None or len({*earlier.since, *changed}) >= TOO_MANY_CHANGED:
         return None
     if isinstance(earlier.trace, Trace):
         trace = earlier.trace

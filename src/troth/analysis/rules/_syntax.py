@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from troth.analysis.source.tree import tree_of
@@ -10,6 +11,7 @@ from troth.analysis.source.tree import tree_of
 if TYPE_CHECKING:
     from troth.analysis.semantics import Program
     from troth.analysis.semantics.symbols import Function
+    from troth.analysis.source.text import DecodedText
 
 __all__ = ["source_of", "syntax_of"]
 
@@ -28,7 +30,12 @@ def source_of(program: Program, function: Function) -> str:
     if function.index == 0:
         return text.value
     first, column, last, _ = function.facts.at
-    body = "".join(text.line(number) for number in range(first, last + 1))
+    return _at_its_place(text, first, column, last)
+
+
+@lru_cache(maxsize=8)  # a function may have ten thousand findings, and the same number of lines
+def _at_its_place(text: DecodedText, first: int, column: int, last: int) -> str:
+    body = text.lines(first, last)
     if not column:
         return "\n" * (first - 1) + body
     above = "\n" * (first - 2)

@@ -14,7 +14,7 @@ from troth.analysis.source.text import DecodedText
 from troth.analysis.source.tree import tree_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from troth.analysis.facts.model import At
     from troth.analysis.semantics import Program
@@ -31,6 +31,7 @@ _READERS = frozenset({"all", "any", "dict", "frozenset", "list", "max", "min", "
 _DISPLAYS = (ast.List, ast.Tuple, ast.Set, ast.Dict, ast.ListComp, ast.SetComp, ast.DictComp, ast.comprehension)
 _PUTTING = frozenset({"append", "add", "insert", "extend", "appendleft", "put", "put_nowait"})
 _FOR_LATER = re.compile(r"(?i)task|coro|future|await|job|pending|promise")
+_MANY_FUNCTIONS = 200  # from about a thousand on, the lines above them take longer to parse than the whole file
 _TAKING = re.compile(
     r"(?:^|\.)(gather|wait|wait_for|as_completed|shield|create_task|ensure_future|start_soon|run|run_until_complete"
     r"|run_coroutine_threadsafe|run_forever|timeout|map)$"
@@ -94,9 +95,7 @@ class Standing(NamedTuple):
     def is_awaited_later(self) -> bool:
         """Whether a variable or a container takes it that the same function awaits somewhere, or gives to who does."""
         names = self._held_by(is_container=False) | self._held_by(is_container=True)
-        return (
-            bool(names) and self.function is not None and any(_takes(node, names) for node in ast.walk(self.function))
-        )
+        return bool(names) and self.function is not None and not names.isdisjoint(_taken_in(self.function))
 
     @property
     def is_collected(self) -> bool:
@@ -142,7 +141,7 @@ class Standing(NamedTuple):
         for before, child, parent, outer in zip([None, *chain], chain, chain[1:], [*chain[2:], None], strict=False):
             if isinstance(parent, ast.Lambda) and child is parent.body:
                 return None
-            if isinstance(parent, (*_FUNCTIONS, ast.ClassDef)) and any(child is statement for statement in parent.body):
+            if isinstance(parent, (*_FUNCTIONS, ast.ClassDef)) and isinstance(child, ast.stmt):  # one of its body
                 return tuple(edits) if isinstance(parent, ast.AsyncFunctionDef) else None
             if isinstance(parent, ast.GeneratorExp):
                 if child is parent.generators[0] and before is parent.generators[0].iter:
@@ -181,32 +180,42 @@ class Standing(NamedTuple):
         return source.offset(node.lineno, node.col_offset), source.offset(end_line, end_column)
 
 
-def _takes(node: ast.AST, names: set[str]) -> bool:
-    """Whether one of `names` is awaited here, or given to somebody who awaits it; `for x in xs: await x` as well."""
-    if isinstance(node, ast.Await):
-        return isinstance(node.value, ast.Name) and node.value.id in names
-    if isinstance(node, ast.Call) and _TAKING.search(ast.unparse(node.func)):
-        arguments = (arg.value if isinstance(arg, ast.Starred) else arg for arg in node.args)
-        return any(isinstance(argument, ast.Name) and argument.id in names for argument in arguments)
-    if isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
-        if not (isinstance(node.iter, ast.Name) and node.iter.id in names and isinstance(node.target, ast.Name)):
-            return False
-        body = node.body if not isinstance(node, ast.comprehension) else []
-        return any(_takes(inner, {node.target.id}) for statement in body for inner in ast.walk(statement))
-    return False
+@lru_cache(maxsize=8)  # a function may have ten thousand findings
+def _taken_in(function: ast.AST) -> frozenset[str]:
+    return frozenset(_taken(ast.walk(function)))
+
+
+def _taken(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """The names that are awaited, or given to somebody who awaits them; `for x in xs: await x` as well."""
+    for node in nodes:
+        if isinstance(node, ast.Await):
+            if isinstance(node.value, ast.Name):
+                yield node.value.id
+        elif isinstance(node, ast.Call) and _TAKING.search(ast.unparse(node.func)):
+            arguments = (arg.value if isinstance(arg, ast.Starred) else arg for arg in node.args)
+            yield from (argument.id for argument in arguments if isinstance(argument, ast.Name))
+        elif isinstance(node, ast.For | ast.AsyncFor) and isinstance(node.iter, ast.Name):
+            inner = (part for statement in node.body for part in ast.walk(statement))
+            if isinstance(node.target, ast.Name) and node.target.id in _taken(inner):
+                yield node.iter.id
 
 
 def standing(program: Program, path: str, at: At, *, within: Function | None = None) -> Standing | None:
     """How the expression at `at` stands; None where the file does not say it as the facts do.
 
-    Whoever asks about nothing outside of the function that it stands in names that `within`: no more is parsed then.
+    Whoever asks about nothing outside of the function that it stands in names that `within`: no more is parsed then,
+    unless this was so for many functions of the file. Each begins with as many line ends as there are lines above it.
 
     The places inside f-strings that Python 3.11 gives are wrong now and then: what is cut out there must read as what
     the tree holds, or nobody may write there.
     """
     text = program.text(path)
-    is_part = within is not None and within.index and not path.endswith(".ipynb")
-    tree = _tree(source_of(program, within)) if within is not None and is_part else None
+    tree = None
+    if within is not None and within.index and not path.endswith(".ipynb"):
+        parsed = _parsed_in(text)
+        if within.index in parsed or len(parsed) < _MANY_FUNCTIONS:
+            parsed.add(within.index)
+            tree = _tree(source_of(program, within))
     way = None if tree is None else _way(tree, at)
     if way is None:
         tree = _tree(text.value)
@@ -222,6 +231,12 @@ def standing(program: Program, path: str, at: At, *, within: Function | None = N
 
 
 @lru_cache(maxsize=8)  # findings come file by file
+def _parsed_in(_text: DecodedText) -> set[int]:
+    """The functions of a file that were parsed one by one."""
+    return set()
+
+
+@lru_cache(maxsize=8)
 def _tree(source: str) -> ast.Module | None:
     return tree_of(source)
 

@@ -6,14 +6,14 @@ same as a rule.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from troth.analysis.findings import Finding, Span
 from troth.analysis.old_codes import current
 from troth.analysis.source.lines import BOM, decode, split
 
-__all__ = ["Allow", "allows_in", "line_starts", "statement_lines", "string_lines"]
+__all__ = ["Allow", "allow_of", "allows_in", "line_ends", "line_starts", "statement_lines", "string_lines"]
 
 _TRACES = (
     b"troth:",
@@ -128,6 +128,49 @@ def _allows_in_text(path: str, text: str, cell: int | None) -> list[Allow]:
             )
         )
     return allows
+
+
+def allow_of(
+    path: str, line: int, comment: str, statements: Mapping[int, tuple[int, int]], strings: Mapping[int, int]
+) -> Allow | None:
+    """What a comment at the end of a line would allow, by the lines of its file's statements and strings."""
+    match = _COMMENT.search(comment)
+    listed = None if match is None else _NAMES.match(match["rest"])
+    if match is None or listed is None:
+        return None
+    first, last = statements.get(line, (line, line))
+    names = tuple(part.strip() for part in listed["names"].split(","))
+    word = match["word"].lower()
+    return Allow(
+        Span(path, line, 1, line, 1), names, strings.get(line, line), last if first == line else line, first, word=word
+    )
+
+
+def line_ends(lines: Sequence[str]) -> dict[int, int | None]:
+    """The lines that can take a comment, with the column of the one that is there: not inside a string, for example.
+
+    In a text that does not tokenize each line can, by guess.
+    """
+    import io
+    import tokenize
+
+    text = "".join(lines).removeprefix(BOM)
+    before = len(BOM) if lines and lines[0].startswith(BOM) else 0
+    ends: dict[int, int | None] = {}
+    column: int | None = None
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(text, newline="").readline):
+            line, start = token.start
+            if token.type == tokenize.COMMENT:
+                column = start + (before if line == 1 else 0)
+            elif token.type in (tokenize.NEWLINE, tokenize.NL):
+                ends[line], column = column, None
+    except (tokenize.TokenError, SyntaxError, SystemError):
+        return {
+            number: None if (match := _COMMENT.search(text_line)) is None else match.start()
+            for number, text_line in enumerate(lines, 1)
+        }
+    return ends
 
 
 def _codes(match: re.Match[str]) -> list[str]:

@@ -52,6 +52,11 @@ class DecodedText:
         """The text between two places."""
         return self.value[self.offset(line, column) : self.offset(end_line, end_column)]
 
+    def lines(self, first: int, last: int) -> str:
+        """The lines from `first` to `last`, both with their ends."""
+        _, starts = self._lines_and_starts()
+        return self.value[starts[min(first, len(starts)) - 1] : starts[min(last, len(starts) - 1)]]
+
     def line(self, number: int) -> str:
         """One line with its end, "" beyond the last."""
         lines, _ = self._lines_and_starts()

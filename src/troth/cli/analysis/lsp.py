@@ -35,7 +35,10 @@ def run(args: argparse.Namespace) -> int:
     if args.tcp is not None and not 0 < args.tcp < 65536:
         raise MisuseError(f"{args.tcp} is not a port.\nNothing was started.\nGive a number from 1 to 65535.")
     _log_to(args.log)
-    from troth.lsp.serve import serve
+    from troth.analysis.gc_pause import hardly_collected
+
+    with hardly_collected():
+        from troth.lsp.serve import serve
 
     return Exit.CLEAN if serve(port=args.tcp) else Exit.FOUND
 

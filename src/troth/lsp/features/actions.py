@@ -13,7 +13,7 @@ from lsprotocol import types
 from troth.analysis.findings import Edit, Finding
 from troth.analysis.fix.proposal import Proposal, proposals
 from troth.analysis.semantics.symbols import Class, Function
-from troth.lsp.features.allow import allowing
+from troth.lsp.features.allow import AllowComments
 from troth.lsp.features.symbols import class_on, function_on
 from troth.lsp.protocol.action_kinds import FIX_ALL, QUICK, REWRITE
 from troth.lsp.protocol.workspace_edit import GroupedEdit
@@ -67,8 +67,9 @@ def offers(
             for finding in places.look.findings_in(path)
             if finding.span.cell == cell and _touches(places, finding, place)
         ]
+        comments = AllowComments(path, places.text(path)) if touched else None
         for finding in touched:
-            yield from _for_finding(places, finding)
+            yield from _for_finding(finding, comments)
         yield from _for_sync_functions(places, path, touched)
     is_whole = path not in places.look.broken  # else what is found cannot be looked at again after the repairs
     if wants(FIX_ALL) and is_whole and any(is_sure_in(path, finding) for finding in places.look.findings_in(path)):
@@ -89,14 +90,14 @@ def is_sure_in(path: str, finding: Finding) -> bool:
     return fix is not None and fix.safety == "sure" and all(edit.path == path for edit in fix.edits)
 
 
-def _for_finding(places: Places, finding: Finding) -> Iterator[Offer]:
+def _for_finding(finding: Finding, comments: AllowComments | None) -> Iterator[Offer]:
     fix = finding.fix
     if fix is not None:
         is_sure = fix.safety == "sure" and finding.confidence == "certain"
         title = f"{_capital(fix.title)} ({finding.code})" + ("" if is_sure else ", likely right")
         yield Offer(title, QUICK, fix.edits, None, finding, is_sure)
-    if finding.code not in ("TR001", "TR002"):
-        edit = allowing(finding, places.text(finding.span.path))
+    if comments is not None and finding.code not in ("TR001", "TR002"):
+        edit = comments.edit_for(finding)
         if edit is not None:
             yield Offer(f"Allow `{finding.rule}` on this line", QUICK, (edit,), None, finding)
 
@@ -106,12 +107,12 @@ def _for_sync_functions(places: Places, path: str, findings: Sequence[Finding]) 
     if not places.has_places(path):
         return
     lost = [finding for finding in findings if finding.fix is None and finding.code.startswith(_LOST)]
+    first = {finding.symbol: finding for finding in reversed(lost)}
     for proposal in proposals(places.look.program, lost):
         function = proposal.function
-        first = next(finding for finding in lost if finding.symbol == function.qualname)
         if _is_sayable(function):
             job = {"do": "make async", "path": path, "symbol": function.qualname}
-            yield Offer(_size(proposal), QUICK, (), job, first, leads_on=True)
+            yield Offer(_size(proposal), QUICK, (), job, first[function.qualname], leads_on=True)
     for finding in lost:
         where: Job = {"do": "bridge", "path": path, "code": finding.code, "span": list(finding.span)}
         yield Offer(f"Run it here with `bridge.run` ({finding.code})", QUICK, (), where, finding)

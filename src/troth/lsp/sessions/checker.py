@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from troth.analysis.check import CheckRequest, Prepared, check, prepare, replay
+from troth.analysis.check import CheckRequest, Prepared, check, is_cold, prepare, replay
 from troth.analysis.check.filter import Reported
 from troth.analysis.facts.store import Stamp, stamp, stamp_of
 from troth.analysis.findings import Finding
@@ -110,6 +110,11 @@ class FolderChecker:
         look = Look(report, prepared, prepared.overlay, unstamped, is_settled=True)
         self._replayed = self._prepared, look
         return look
+
+    def is_cold(self) -> bool:
+        """Whether a first look would have much to look at, and could leave it in a cache."""
+        prepared = self._with({})
+        return len(prepared.scope.project.files) >= _MANY and is_cold(prepared, self._question(prepared))
 
     def look(
         self,

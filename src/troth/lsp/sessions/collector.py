@@ -23,6 +23,11 @@ class Collector:
     def __init__(self) -> None:
         self._collections = 0
 
+    @staticmethod
+    def take_over() -> None:
+        """Look for garbage no more but when `collect` is called."""
+        gc.disable()
+
     @property
     def is_due(self) -> bool:
         """Whether so much has come together that it is collected even while somebody types."""
@@ -30,7 +35,6 @@ class Collector:
 
     def collect(self) -> None:
         """Let go of what looks that are over have left behind."""
-        gc.disable()
         freezes = self._collections < _FIRST or len(gc.get_objects()) > _MANY
         self._collections += 1
         if freezes:

@@ -19,6 +19,7 @@ from troth.analysis.gc_pause import uncollected
 from troth.errors import MisuseError
 from troth.lsp.protocol.settings import in_editor_words
 from troth.lsp.sessions.checker import FolderChecker, Look
+from troth.lsp.sessions.cold_check import ColdCheck
 from troth.lsp.sessions.progress import FirstCheck
 from troth.lsp.sessions.worker import WorkerThread
 
@@ -26,6 +27,7 @@ __all__ = ["FolderSession", "OutdatedError", "SessionAnswer", "UnavailableError"
 
 T = TypeVar("T")
 _log = logging.getLogger("troth.lsp")
+_TELLING = 0.05  # seconds for an earlier answer to reach the client, before the program and the rules are imported
 _QUIET = 0.03  # seconds without a keystroke, before what depends on the last one is looked at
 _PAUSE = 0.2  # seconds without a keystroke, before garbage is collected
 
@@ -53,6 +55,7 @@ class FolderSession:
         folder: Path,
         checker: FolderChecker,
         worker: WorkerThread,
+        cold_check: ColdCheck,
         buffers: Callable[[], Mapping[Path, bytes]],
         tell: Callable[[FolderSession], None],
     ) -> None:
@@ -61,6 +64,7 @@ class FolderSession:
         self.answer: SessionAnswer | None = None
         self.problem = ""
         self._worker = worker
+        self._cold_check = cold_check
         self._buffers = buffers
         self._tell = tell
         self.progress: FirstCheck | None = None
@@ -134,14 +138,14 @@ class FolderSession:
                     self.changed()
 
     async def _run(self) -> None:
-        is_first = True
+        has_begun = False
         while True:
             await self._wait_for_change()
             generation = self._generation
             try:
-                if is_first:
-                    is_first = False
+                if not has_begun:
                     await self._begin()
+                    has_begun = True
                 self._wake.clear()
                 generation = self._generation
                 await self._check(generation)
@@ -149,24 +153,51 @@ class FolderSession:
                 self._fail(generation, in_editor_words(str(problem), self.checker.request))
             except Exception:  # noqa: BLE001 - an editor goes on working, and so does its server
                 _log.exception("The check of %s failed; the next one starts again", self.folder)
+                has_begun = True
                 self.checker.forget()
                 self._fail(generation, "Troth has a bug here; the log has the details.")
 
     async def _begin(self) -> None:
         """Tell what an earlier run found, if that is still right; else tell how far the first check has come."""
+        if await self._replayed():
+            return
+        if self.progress is not None:
+            beginning = asyncio.create_task(self.progress.begin())
+            beginning.add_done_callback(lambda task: task.cancelled() or task.exception())
+        while await self._worker.do(self.checker.is_cold):
+            is_of_now = await self._check_elsewhere()
+            if await self._replayed() or is_of_now:
+                return
+
+    async def _replayed(self) -> bool:
+        """Tell what an earlier run found, if that is still right; whether it is."""
         while True:
             self._wake.clear()
             generation, began = self._generation, time.perf_counter()
             look = await self._worker.do(partial(self.checker.replay, self._buffers()))
             if look is None:
-                break
+                return False
             if generation == self._generation:
                 _log.info("told what an earlier check of %s found, after %.1f ms", self.folder, _since(began))
                 self._take(SessionAnswer(generation, look))
-                return
-        if self.progress is not None:
-            beginning = asyncio.create_task(self.progress.begin())
-            beginning.add_done_callback(lambda task: task.cancelled() or task.exception())
+                await asyncio.sleep(_TELLING)
+                return True
+
+    async def _check_elsewhere(self) -> bool:
+        """Have what is on the disk checked by a process of its own; whether it still is what is asked for."""
+        request = self.checker.request
+        check = asyncio.create_task(self._cold_check.check(request, self.progress))
+        check.add_done_callback(lambda _: self._wake.set())
+        try:
+            while not check.done() and self.checker.request == request:
+                self._wake.clear()
+                await self._wake.wait()
+        finally:
+            check.cancel()
+            await asyncio.wait({check})
+        if not check.cancelled() and check.exception() is not None:
+            _log.error("a first check in a process of its own failed: %r", check.exception())
+        return self.checker.request == request
 
     async def _wait_for_change(self) -> None:
         """Wait for the next change; in a pause, or where much has come together, collect garbage first."""

@@ -29,6 +29,7 @@ class WorkerThread:
     async def do(self, work: Callable[[], T]) -> T:
         """The result of `work`. If the caller is cancelled before it begins, it is never done."""
         if self._thread is None:
+            self.collector.take_over()
             self._thread = threading.Thread(target=self._run, name="troth-analysis", daemon=True)
             self._thread.start()
         loop = asyncio.get_running_loop()

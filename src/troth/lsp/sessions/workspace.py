@@ -10,6 +10,7 @@ from pygls.uris import to_fs_path
 from troth.analysis.check import CheckRequest
 from troth.lsp.protocol.settings import EditorSettings
 from troth.lsp.sessions.checker import FolderChecker
+from troth.lsp.sessions.cold_check import ColdCheck
 from troth.lsp.sessions.documents import Documents
 from troth.lsp.sessions.places import Addresses
 from troth.lsp.sessions.progress import FirstCheck
@@ -33,6 +34,7 @@ class ClientWorkspace:
         self._tell = tell
         self._progress = progress
         self._worker = WorkerThread()
+        self._cold_check = ColdCheck()
         self._folders: dict[str, FolderSession] = {}
         self._loose: dict[Path, FolderSession] = {}
         self._linked: dict[Path, Path] = {}
@@ -137,7 +139,7 @@ class ClientWorkspace:
 
     def _session(self, folder: Path, request: CheckRequest) -> FolderSession:
         checker = FolderChecker(self.settings.applied(request))
-        session = FolderSession(folder, checker, self._worker, self._buffers, self._tell)
+        session = FolderSession(folder, checker, self._worker, self._cold_check, self._buffers, self._tell)
         session.progress = self._progress(session)
         return session
 

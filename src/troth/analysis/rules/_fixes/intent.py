@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -89,15 +90,22 @@ def is_for_later(here: Standing, callee: str) -> bool:
     word = _LATER.search(target.id)
     if word is not None and word[1].lower() not in callee.lower():
         return True
-    around = here.function
-    return around is not None and any(
-        isinstance(node, ast.Call)
+    return here.function is not None and target.id in _put_for_later(here.function)
+
+
+@lru_cache(maxsize=8)  # a function may have ten thousand findings
+def _put_for_later(function: ast.AST) -> frozenset[str]:
+    """The variables that a function puts into containers that are named for what is awaited later."""
+    return frozenset(
+        arg.id
+        for node in ast.walk(function)
+        if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
         and node.func.attr in _PUTTING
         and isinstance(node.func.value, ast.Name)
         and _LATER.search(node.func.value.id) is not None
-        and any(isinstance(arg, ast.Name) and arg.id == target.id for arg in node.args)
-        for node in ast.walk(around)
+        for arg in node.args
+        if isinstance(arg, ast.Name)
     )
 
 
