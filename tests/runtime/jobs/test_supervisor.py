@@ -427,3 +427,20 @@ def test_a_job_that_could_not_be_written_down_is_never_begun(tmp_path):
         runtime.jobs.wait(following, 60)
         assert runtime.jobs.read(following).text == "3\n"
     assert not (tmp_path / "never").exists()
+
+
+def test_half_of_an_announcement_spoils_nothing(client, tmp_path):
+    """The supervisor had no time to read all of it: what is asked for next is a line of its own."""
+    start_first(client)
+    process = JobFiles(client._folder / "first").process().supervisor
+    job = asked(client, "job", ["sh", "-c", f"echo once >> {tmp_path / 'begun'}"])
+    os.kill(process, signal.SIGSTOP)
+    client._connection.asks.settimeout(0.05)
+    assert client.announce({**job, "note": "x" * 10_000_000})
+    os.kill(process, signal.SIGCONT)
+    client._connection.asks.settimeout(60)
+    assert "pid" in client.start(job)
+    client.end_announcement()
+    until(lambda: client.seen_to_end == ["first", "job"])
+    assert JobFiles(client._folder / "job").process().supervisor == process
+    assert (tmp_path / "begun").read_text() == "once\n"

@@ -545,7 +545,10 @@ class _Supervisor:
             return
         *lines, self._inbound = (self._inbound + data).split(b"\n")
         for line in lines:
-            message = json.loads(line)
+            try:
+                message = json.loads(line)
+            except ValueError:
+                continue  # the half of a request whose owner could not send all of it in time, and was told
             self._env = message.get("env", self._env)
             if message.get("waits"):
                 # Its owner writes it down first. One that was announced before it was never asked for.

@@ -144,6 +144,7 @@ class _Connection:
         self._unread = b""
         self._env: object = None
         self._announced: str | None = None
+        self._is_torn = False
         asks.settimeout(_PATIENCE)
 
     def announce(self, request: dict[str, Any]) -> None:
@@ -156,7 +157,7 @@ class _Connection:
         """Ask for a command: it was announced, or all of the request is sent now."""
         if self._announced == request["id"]:
             self._announced = None
-            self.asks.sendall(json.dumps({"begin": request["id"]}).encode() + b"\n")
+            self._write({"begin": request["id"]})
         else:
             self._send(request)
 
@@ -166,8 +167,17 @@ class _Connection:
         if env == self._env:
             request = {name: value for name, value in request.items() if name != "env"}
         self._env = None  # until all of it was sent
-        self.asks.sendall(json.dumps(request).encode() + b"\n")
+        self._write(request)
         self._env = env
+
+    def _write(self, message: dict[str, Any]) -> None:
+        """Send a line. The half of one for which there was no room in time ends before it."""
+        data = json.dumps(message).encode() + b"\n"
+        if self._is_torn:
+            data = b"\n" + data
+        self._is_torn = True
+        self.asks.sendall(data)
+        self._is_torn = False
 
     def answer(self, request_id: str) -> dict[str, Any]:
         """The answer to a request. One to an earlier request, for which nobody waits any more, is passed over."""
