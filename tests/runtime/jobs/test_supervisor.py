@@ -370,12 +370,18 @@ def test_what_is_announced_is_begun_when_it_is_asked_for(client, tmp_path):
     assert not (client._folder / "forgotten").exists()
 
 
-def test_a_supervisor_killed_after_an_announcement_is_replaced(client, tmp_path):
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_supervisor_killed_about_an_announcement_is_replaced(client, tmp_path, when):
     """The new one was told nothing: it gets the whole request, and the command runs once."""
     start_first(client)
     announced = asked(client, "job", ["sh", "-c", f"echo once >> {tmp_path / 'begun'}"])
-    assert client.announce(announced)
-    os.kill(JobFiles(client._folder / "first").process().supervisor, signal.SIGKILL)
+    killed = JobFiles(client._folder / "first").process()
+    for step in ("before", "announce", "after"):
+        if step == "announce":
+            assert client.announce(announced)
+        elif step == when:
+            os.kill(killed.supervisor, signal.SIGKILL)
+            until(lambda: not killed.is_supervised)
     assert "pid" in client.start(announced)
     client.end_announcement()
     until(lambda: client.seen_to_end == ["first", "job"])

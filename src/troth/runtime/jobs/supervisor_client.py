@@ -51,12 +51,13 @@ class SupervisorClient:
         """
         if not self._asking.acquire(blocking=False):
             return False
+        connection = self._connection
         try:
-            connection = self._connection
             if connection is not None:
                 connection.announce(request)
         except OSError as gone:
-            log.debug("The supervisor of jobs could not be told of a command: %s", gone)  # `start` finds out
+            log.warning("The supervisor of jobs has ended (%s); a new one will be started.", gone)
+            self._disconnect(connection)  # it may have got half of the request
         except BaseException:
             self._asking.release()
             raise
@@ -110,10 +111,10 @@ class SupervisorClient:
                 self._ended(json.loads(line)["ended"])
         self._disconnect(connection)
 
-    def _disconnect(self, connection: "_Connection") -> None:
+    def _disconnect(self, connection: "_Connection | None") -> None:
         """Ask that supervisor for nothing any more; whoever waits for its answer is told."""
         with self._lock:
-            if self._connection is connection:
+            if connection is not None and self._connection is connection:
                 self._connection = None
                 connection.hang_up()
 
