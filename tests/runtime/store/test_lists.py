@@ -70,6 +70,7 @@ ASKS = {
     "runs of an owner": lambda lists: lists.runs(family=BOTH, owner="ann", limit=20),
     "runs of an owner, further on": lambda lists: lists.runs(family=BOTH, owner="ann", cursor="99.0:r99", limit=20),
     "runs of a session": lambda lists: lists.runs(session="here", limit=20),
+    "names of workflows": lambda lists: lists.labels(limit=20),
     "open waits": lambda lists: lists.open_waits([f"r{number:06}" for number in range(20)], signal="approve "),
     "conversations": lambda lists: lists.conversations(limit=20),
     "conversations in a state": lambda lists: lists.conversations(states=["idle"], limit=20),

@@ -145,6 +145,8 @@ def test_an_agent_in_a_session_asks_a_person(own, tab):
         for words in ("", "?state=waiting", "?session=garden", "?text=move-"):
             rows = view.open(f"runs{words}").locator("#run-move-1")
             assert "in the session garden, by mover" in rows.inner_text()
+        name = view.open("runs").locator("#run-move-1 .row-title").inner_text()
+        assert name in view.page.locator("select[name=workflow] option").all_inner_texts()
         page = view.open("sessions/garden")
         page.get_by_text("the runs that it carries out").click()
         page.locator("#run-move-1").wait_for()

@@ -17,7 +17,16 @@ from troth.runtime.store.records import RunState
 from troth.runtime.store.rows.cursors import moment_cursor, read_moment
 from troth.runtime.store.rows.merge import merge
 
-__all__ = ["RunFilter", "brief_error", "count_at_work", "families_of", "list_runs", "of_families", "pattern"]
+__all__ = [
+    "RunFilter",
+    "brief_error",
+    "count_at_work",
+    "families_of",
+    "list_labels",
+    "list_runs",
+    "of_families",
+    "pattern",
+]
 
 Execute = Callable[..., Any]
 
@@ -278,6 +287,18 @@ def count_at_work(execute: Execute, families: tuple[str, ...] | None, living: Se
         (*living, *values),
     ).fetchall()
     return int(count)
+
+
+_LABELS = (  # from one label to the next one: as many reads of the index as there are labels
+    "WITH RECURSIVE labels (label) AS (SELECT min(label) FROM runs WHERE label IS NOT NULL UNION ALL "
+    "SELECT (SELECT min(r.label) FROM runs r WHERE r.label IS NOT NULL AND r.label > labels.label) FROM labels "
+    "WHERE labels.label IS NOT NULL) SELECT label FROM labels WHERE label IS NOT NULL LIMIT ?"
+)
+
+
+def list_labels(execute: Execute, limit: int) -> list[str]:
+    """The names of workflows that runs have, in the order of the alphabet."""
+    return [label for (label,) in execute(_LABELS, (limit,)).fetchall() if type(label) is str]
 
 
 def _marks(values: Collection[object]) -> str:
