@@ -52,8 +52,7 @@ def _about_damage(view: View) -> Html:
     command = f"troth store check{store_options(view.context.store)}"
     return tag(
         "p",
-        "Lists show the state that was recorded last. Of a run whose state can be read, damage elsewhere in its record "
-        "is seen on its own page; ",
+        "These are the runs whose own row is damaged. Damage in the steps of a run is seen on its own page; ",
         tag("code", command),
         " reads everything, and lists what is damaged.",
         class_="soft",
