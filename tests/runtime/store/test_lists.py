@@ -70,6 +70,7 @@ ASKS = {
     "runs of an owner": lambda lists: lists.runs(family=BOTH, owner="ann", limit=20),
     "runs of an owner, further on": lambda lists: lists.runs(family=BOTH, owner="ann", cursor="99.0:r99", limit=20),
     "runs of a session": lambda lists: lists.runs(session="here", limit=20),
+    "names of workflows": lambda lists: lists.labels(limit=20),
     "open waits": lambda lists: lists.open_waits([f"r{number:06}" for number in range(20)], signal="approve "),
     "conversations": lambda lists: lists.conversations(limit=20),
     "conversations in a state": lambda lists: lists.conversations(states=["idle"], limit=20),
@@ -358,3 +359,19 @@ def test_a_run_in_a_state_that_there_is_not_is_damaged(path):
             assert [item.id for item in runtime.lists.runs(state="damaged")] == ["r000010", "r000003"]
             assert runtime.lists.counts().runs["damaged"] == 2
             assert sum(runtime.lists.counts().runs.values()) == 12
+
+
+def test_a_run_of_which_the_arguments_cannot_be_read_is_damaged(path):
+    """It is shown as that wherever its last state is listed, so that the counts add up with the lists."""
+    with SqliteStore(path) as store:
+        fill(store, 12)
+        with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute("UPDATE runs SET args = 'no json'")
+        with Runtime(store, recover=False, in_process=False) as runtime:
+            counts = runtime.lists.counts().runs
+            assert counts == {"completed": 4, "interrupted": 2, "rolled back": 4, "waiting": 2}
+            for state, count in counts.items():
+                assert [item.state for item in runtime.lists.runs(state=state)] == ["damaged"] * count
+                assert len(runtime.lists.runs(state=state, workflow="w1")) == count // 2
+            assert len(runtime.lists.runs(state="damaged")) == 12
+            assert {runtime.run_page().items[0].state, runtime.runs()[0].state} == {"damaged"}

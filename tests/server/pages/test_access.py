@@ -171,7 +171,18 @@ def test_a_run_in_a_session_is_seen_by_the_owner_of_the_session_alone(keyed):
             assert page.status_code == 200, key
             assert f"sessions/{session}" in page.text
             assert "Resume" not in page.text
+            for path in ("/runs", f"/runs?session={session}", "/runs?text=move-1", "/search?text=move-1"):
+                assert "move-1" in client.get(path).text.replace("text=move-1", ""), (key, path)
+        bearer = {"Authorization": f"Bearer {keyed.keys[key]}"}
+        run = httpx.get(f"{keyed.url}/v1/runs/move-1", headers=bearer, trust_env=False, timeout=120)
+        assert (run.status_code, run.json()["session"], run.json()["agent"]) == (200, session, "mover")
+        events = httpx.get(f"{keyed.url}/v1/runs/move-1/events", headers=bearer, trust_env=False, timeout=120)
+        assert (events.status_code, "run ended" in events.text) == (200, True)
+    bearer = {"Authorization": f"Bearer {keyed.keys['stranger']}"}
+    assert httpx.get(f"{keyed.url}/v1/runs/move-1", headers=bearer, trust_env=False, timeout=120).status_code == 404
     with visit(keyed, "stranger") as client:
+        assert 'id="run-move-1"' not in client.get("/runs").text
+        assert 'id="run-move-1"' not in client.get(f"/runs?session={session}").text
         refused, missing = client.get("/runs/move-1"), client.get("/runs/move-9")
         assert (refused.status_code, missing.status_code) == (404, 404)
         assert refused.text.replace("move-1", "") == missing.text.replace("move-9", "")

@@ -134,7 +134,7 @@ def test_an_agent_is_killed_in_mid_saga_and_the_audit_says_so(own, tab):
 
 
 def test_an_agent_in_a_session_asks_a_person(own, tab):
-    """No list has its run, but *Now* has its question; it is answered on the page of the run, which then goes on."""
+    """Its run is in the lists, and its question on *Now*; it is answered on the page of the run, which then goes on."""
     process = begin_program(own, "asking", ASKING_MEMBER)
     try:
         view = tab(url=own.url)
@@ -142,6 +142,14 @@ def test_an_agent_in_a_session_asks_a_person(own, tab):
         page.locator("#people .row", has_text="agreed asks: Carry it over the lawn?").wait_for()
         assert page.locator(".card", has_text="wait for a person").inner_text().split()[0] == "1"
         assert "Carry it over the lawn?" in view.open("runs?asking=1").locator("#content").inner_text()
+        for words in ("", "?state=waiting", "?session=garden", "?text=move-"):
+            rows = view.open(f"runs{words}").locator("#run-move-1")
+            assert "in the session garden, by mover" in rows.inner_text()
+        name = view.open("runs").locator("#run-move-1 .row-title").inner_text()
+        assert name in view.page.locator("select[name=workflow] option").all_inner_texts()
+        page = view.open("sessions/garden")
+        page.get_by_text("the runs that it carries out").click()
+        page.locator("#run-move-1").wait_for()
         page = view.open()
         page.locator("#people .row-title").click()
         page.wait_for_url("**/runs/move-1")
@@ -178,14 +186,22 @@ def test_a_result_waits_for_a_channel_is_replayed_and_arrives(own, tab):
 
 
 def test_no_button_does_what_is_refused(own, tab):
-    """What is stored is pending already; a run whose record is damaged since its page was opened is left as it is."""
+    """What is stored needs a channel; a run whose record is damaged since its page was opened is left as it is."""
     with Runtime(own.folder / "shop.db", in_process=False) as runtime, bind("later", None):
         runtime.jobs.start(["true"], job_id="quiet-1")
         wait_until(lambda: runtime.promises.get("quiet-1").state == "done", "the end of the job")
     view = tab(url=own.url)
     page = view.open("promises/quiet-1")
     page.locator(".title .state.stored").wait_for()
-    assert page.locator("main button").all_inner_texts() == ["Acknowledge"]
+    assert page.locator("main button").all_inner_texts() == ["Replay", "Acknowledge"]
+    channel = page.locator("input[name=channel]")
+    page.get_by_role("button", name="Replay").click()
+    assert channel.evaluate("field => !field.validity.valid"), "a channel has to be named"
+    channel.fill("pagr")
+    page.get_by_role("button", name="Replay").click()
+    page.get_by_text("no process serves this channel").wait_for()
+    assert "the receiver answered" not in page.locator("main").inner_text()
+    page.locator(".title .state.stored").wait_for()
     page.get_by_role("button", name="Acknowledge").click()
     page.locator(".title .state.delivered").wait_for()
     run = own.run("order", order="A7")

@@ -25,7 +25,7 @@ from troth.runtime.store.list_records import (
 from troth.runtime.store.rows.open_waits import list_open_waits
 from troth.runtime.store.rows.other_lists import count_states, list_conversations, list_sessions, read_changes
 from troth.runtime.store.rows.promise_lists import list_deliveries, list_promises
-from troth.runtime.store.rows.run_lists import RunFilter, families_of, list_runs
+from troth.runtime.store.rows.run_lists import RunFilter, families_of, list_labels, list_runs
 from troth.runtime.store.rows.search import SearchIndex, search
 
 __all__ = ["MOST", "StoreLists"]
@@ -85,6 +85,11 @@ class StoreLists:
         return self._with_living(
             lambda execute, living: list_runs(execute, run_filter, living, cursor=cursor, limit=limit)
         )
+
+    def labels(self, *, limit: int = 50) -> Sequence[str]:
+        """The names of the workflows that runs have, in the order of the alphabet; costs as much as there are."""
+        check_limit(limit)
+        return self._answer(lambda execute: list_labels(execute, limit))
 
     def open_waits(self, run_ids: Sequence[str], *, signal: str) -> Mapping[str, Sequence[OpenWaitItem]]:
         """What each of these runs waits for: signals whose names begin so, and that nobody has sent yet.

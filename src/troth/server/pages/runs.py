@@ -39,7 +39,7 @@ async def show(view: View) -> HtmlPage:
     body = join(
         tag("h1", "Runs"),
         _pills(view, counts, words["state"]),
-        _filters(view, words),
+        _filters(view, words, await view.ask(lambda: _workflows(view))),
         rows((item_row(view, run) for run in page), "runs-rows") if page.items else _nothing(view, words, page.next),
         pager(view.link("runs"), words, page.next),
         _about_damage(view) if words["state"] == RunWord.DAMAGED else None,
@@ -52,8 +52,7 @@ def _about_damage(view: View) -> Html:
     command = f"troth store check{store_options(view.context.store)}"
     return tag(
         "p",
-        "Lists show the state that was recorded last. Of a run whose state can be read, damage elsewhere in its record "
-        "is seen on its own page; ",
+        "These are the runs whose own row is damaged. Damage in the steps of a run is seen on its own page; ",
         tag("code", command),
         " reads everything, and lists what is damaged.",
         class_="soft",
@@ -150,7 +149,13 @@ def _since(word: str) -> float | None:
         ) from None
 
 
-def _filters(view: View, words: dict[str, str]) -> Html:
+def _workflows(view: View) -> list[str]:
+    """The names that can be chosen: those of this server, and for an admin those that runs of the store have."""
+    names = {*view.context.workflows, *(view.context.runtime.store.lists.labels() if view.caller.sees is None else ())}
+    return sorted(names)
+
+
+def _filters(view: View, words: dict[str, str], workflows: list[str]) -> Html:
     return filter_form(
         view.link("runs"),
         "runs",
@@ -159,7 +164,7 @@ def _filters(view: View, words: dict[str, str]) -> Html:
         choices(
             "workflow",
             "workflow",
-            sorted({*view.context.workflows, *filter(None, [words["workflow"]])}),
+            sorted({*workflows, *filter(None, [words["workflow"]])}),
             words["workflow"],
         ),
         choices(

@@ -65,6 +65,7 @@ def pages_of_runs_have_each_run_once(ground: StoreGround) -> None:
             assert ids(limit, text="ORDER") == ["r02"]
             assert ids(limit, text="l0", states=["failed"]) == ["r04"]
             assert ids(limit, states=[]) == []
+        assert [store.lists.labels(), store.lists.labels(limit=1)] == [["l0", "l1"], ["l0"]]
         items = {item.id: item for item in store.lists.runs()}
         assert (items["r02"].error_type, items["r02"].error, items["r02"].state) == (
             "Boom",

@@ -17,7 +17,16 @@ from troth.runtime.store.records import RunState
 from troth.runtime.store.rows.cursors import moment_cursor, read_moment
 from troth.runtime.store.rows.merge import merge
 
-__all__ = ["RunFilter", "brief_error", "count_at_work", "families_of", "list_runs", "of_families", "pattern"]
+__all__ = [
+    "RunFilter",
+    "brief_error",
+    "count_at_work",
+    "families_of",
+    "list_labels",
+    "list_runs",
+    "of_families",
+    "pattern",
+]
 
 Execute = Callable[..., Any]
 
@@ -27,7 +36,8 @@ _MESSAGE = 1000  # letters of a message
 _AT_ONCE = 500  # rows that are read at a time
 _RUNNING, _INTERRUPTED, _DAMAGED = RunState.RUNNING.value, RunState.INTERRUPTED.value, RunState.DAMAGED.value
 _BY_LIFE = frozenset({_RUNNING, _INTERRUPTED, _DAMAGED})  # what no column says
-_SOUND = f"CASE WHEN state IN ({', '.join(repr(state.value) for state in RunState)}) THEN 1 ELSE 0 END"
+_WORDS = ", ".join(repr(state.value) for state in RunState)
+_SOUND = f"CASE WHEN state IN ({_WORDS}) AND substr(args, 1, 1) = '[' THEN 1 ELSE 0 END"
 _COLUMNS = (
     f"id, coalesce(ending, state) AS word, decision, label, created_at, updated_at, finished_at, waiting_for, wake_at, "
     f"substr(error, 1, {_LONG}) AS error, parent, forked_from, cancel_requested, {_SOUND} AS sound"
@@ -196,7 +206,7 @@ def list_runs(
     """A page of runs, the newest first."""
     before, query = read_moment(cursor), _Query(execute, wanted, living)
     if query.is_exact and limit < _AT_ONCE:
-        return _exact_page(execute, query.rows(before, limit + 1), living, wanted, limit)
+        return _exact_page(execute, query.rows(before, limit + 1), living, limit)
     items: list[RunItem] = []
     examined = 0
     while True:
@@ -205,7 +215,7 @@ def list_runs(
         at_work = _held(execute, [row[0] for row in rows if row[1] == _RUNNING], living)
         for row in rows:
             item = _item(row, row[0] in at_work)
-            if not _is_wanted(item, wanted):
+            if not _is_wanted(item, wanted, row[1]):
                 before = _place(row) or before
                 continue
             if len(items) == limit:
@@ -219,14 +229,10 @@ def list_runs(
             return Page(_placed(execute, items), moment_cursor(*before))
 
 
-def _exact_page(
-    execute: Execute, rows: Sequence[tuple[Any, ...]], living: Sequence[str], wanted: RunFilter, limit: int
-) -> Page[RunItem]:
-    """A page of rows all of which are meant, but for damaged ones. `rows` has one more, if there is one."""
+def _exact_page(execute: Execute, rows: Sequence[tuple[Any, ...]], living: Sequence[str], limit: int) -> Page[RunItem]:
+    """A page of rows all of which are meant. `rows` has one more, if there is one."""
     at_work = _held(execute, [row[0] for row in rows if row[1] == _RUNNING], living)
     items = _placed(execute, [_item(row, row[0] in at_work) for row in rows[:limit]])
-    if wanted.words is not None:
-        items = [item for item in items if item.state in wanted.words]
     if len(rows) <= limit:
         return Page(items)
     place = next(filter(None, map(_place, reversed(rows[:limit]))), None)
@@ -278,6 +284,18 @@ def count_at_work(execute: Execute, families: tuple[str, ...] | None, living: Se
         (*living, *values),
     ).fetchall()
     return int(count)
+
+
+_LABELS = (  # from one label to the next one: as many reads of the index as there are labels
+    "WITH RECURSIVE labels (label) AS (SELECT min(label) FROM runs WHERE label IS NOT NULL UNION ALL "
+    "SELECT (SELECT min(r.label) FROM runs r WHERE r.label IS NOT NULL AND r.label > labels.label) FROM labels "
+    "WHERE labels.label IS NOT NULL) SELECT label FROM labels WHERE label IS NOT NULL LIMIT ?"
+)
+
+
+def list_labels(execute: Execute, limit: int) -> list[str]:
+    """The names of workflows that runs have, in the order of the alphabet."""
+    return [label for (label,) in execute(_LABELS, (limit,)).fetchall() if type(label) is str]
 
 
 def _marks(values: Collection[object]) -> str:
@@ -355,9 +373,12 @@ def _damaged(row: Sequence[Any]) -> RunItem:
     )
 
 
-def _is_wanted(item: RunItem, wanted: RunFilter) -> bool:
+def _is_wanted(item: RunItem, wanted: RunFilter, written: object) -> bool:
+    """A damaged run is also among those of the state that was written last, where it is counted."""
     if wanted.words is not None and item.state not in wanted.words:
-        return False
+        counted = _INTERRUPTED if written == _RUNNING else written
+        if item.state != _DAMAGED or counted not in wanted.words:
+            return False
     if wanted.families is not None and not item.decision.startswith(wanted.families):
         return False
     if wanted.label is not None and item.label != wanted.label:
