@@ -55,9 +55,11 @@ class SupervisorClient:
         try:
             if connection is not None:
                 connection.announce(request)
+        except TimeoutError as slow:  # it lives and looks after others: `start` asks it once more
+            log.debug("The supervisor of jobs had no time to read a request: %s", slow)
         except OSError as gone:
             log.warning("The supervisor of jobs has ended (%s); a new one will be started.", gone)
-            self._disconnect(connection)  # it may have got half of the request
+            self._disconnect(connection)
         except BaseException:
             self._asking.release()
             raise
