@@ -62,43 +62,43 @@ def _given(program: Program, target: object) -> ClassObject | None:
     """The class of what `f()` gives, where `f` says it."""
     if not isinstance(target, Function) or target.facts.returns is None:
         return None
-    value = program.static(target.module, target.parent).value(target.facts.returns)
-    return value if isinstance(value, ClassObject) and isinstance(value.cls, Class) else None
+    declared = program.static(target.module, target.parent).value(target.facts.returns)
+    return declared if isinstance(declared, ClassObject) and isinstance(declared.cls, Class) else None
 
 
 def _is_of_plain_library(program: Program, target: object, links: list[ast.AST]) -> bool:
     """Whether `f().method()` calls what a model has from pydantic, which has nothing async: `model_dump`."""
-    given = _given(program, target)
+    result_class = _given(program, target)
     _, attribute, call, *remaining = [*links, None]
     if (
-        given is None
+        result_class is None
         or remaining != [None]
         or not isinstance(attribute, ast.Attribute)
         or not isinstance(call, ast.Call)
     ):
         return False
-    order = program.classes.order(given.cls)
+    order = program.classes.order(result_class.cls)
     own = [cls for cls in order if isinstance(cls, Class)]
-    others = [cls.qualified.partition(".")[0] for cls in order if cls is not None and not isinstance(cls, Class)]
+    ancestors = [cls.qualified.partition(".")[0] for cls in order if cls is not None and not isinstance(cls, Class)]
     if None in order:
-        others += [callee_text(base).rpartition(".")[2] for cls in own for base in cls.facts.bases]
+        ancestors += [callee_text(base).rpartition(".")[2] for cls in own for base in cls.facts.bases]
     names = {*_MODELS, *(cls.name for cls in own)}
     return (
         not any(attribute.attr in cls.methods for cls in own)
-        and any(name in _MODELS for name in others)
-        and all(name in names or name in {"builtins", "typing", "abc"} for name in others)
+        and any(name in _MODELS for name in ancestors)
+        and all(name in names or name in {"builtins", "typing", "abc"} for name in ancestors)
     )
 
 
 def _method(program: Program, target: object, links: list[ast.AST]) -> Function | None:
     """The method that `f().method()` calls, where `f` says what it gives."""
     _, attribute, call, *remaining = [*links, None]
-    given = _given(program, target)
-    if given is None or remaining != [None]:
+    result_class = _given(program, target)
+    if result_class is None or remaining != [None]:
         return None
     if not isinstance(attribute, ast.Attribute) or not isinstance(call, ast.Call):
         return None
-    for cls in program.classes.order(given.cls):
+    for cls in program.classes.order(result_class.cls):
         if not isinstance(cls, Class):
             return None
         if attribute.attr in cls.methods:

@@ -522,29 +522,29 @@ def _holds_something_else(program: Program, call: Call, plain: FunctionValue) ->
         if not facts.calls and not facts.awaited:
             continue
         function = module.function(number)
-        for made in of_kind(function.body(), "call"):
-            given = dict(made[CALL_KEYWORDS]).get(name)
-            if given is not None and _is_of_another_class(program, given, function, receiver):
+        for construction in of_kind(function.body(), "call"):
+            argument = dict(construction[CALL_KEYWORDS]).get(name)
+            if argument is not None and _is_of_another_class(program, argument, function, receiver):
                 return True
     return False
 
 
-def _is_of_another_class(program: Program, given: Node, function: Function, expected: Instance) -> bool:
+def _is_of_another_class(program: Program, argument: Node, function: Function, expected: Instance) -> bool:
     """Whether an argument, or what its variable is set to, is surely an object of another class of a library."""
-    values = [given]
-    if given[KIND] == "name":
-        values = [
+    candidates = [argument]
+    if argument[KIND] == "name":
+        candidates = [
             statement[ASSIGN_VALUE]
             for statement in of_kind(function.body(), "assign")
-            if given in statement[ASSIGN_TARGETS]
+            if argument in statement[ASSIGN_TARGETS]
         ]
-    found = [program.value_of(value, function.module, function) for value in values]
+    objects = [program.value_of(candidate, function.module, function) for candidate in candidates]
     return any(
-        type(value) is Instance
-        and not value.guess
-        and isinstance(value.cls, LibraryClass)
-        and expected.cls.qualified not in library.lineage(value.cls.qualified)
-        for value in found
+        type(candidate) is Instance
+        and not candidate.guess
+        and isinstance(candidate.cls, LibraryClass)
+        and expected.cls.qualified not in library.lineage(candidate.cls.qualified)
+        for candidate in objects
     )
 
 
