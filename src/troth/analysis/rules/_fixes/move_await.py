@@ -58,12 +58,12 @@ def await_moved(program: Program, here: Standing, target: object) -> MovedChain 
     return MovedChain(edits, is_sure=False)  # an `await` goes from where it stood
 
 
-def _given(program: Program, target: object) -> ClassObject | None:
+def _given(program: Program, target: object) -> Class | None:
     """The class of what `f()` gives, where `f` says it."""
     if not isinstance(target, Function) or target.facts.returns is None:
         return None
     declared = program.static(target.module, target.parent).value(target.facts.returns)
-    return declared if isinstance(declared, ClassObject) and isinstance(declared.cls, Class) else None
+    return declared.cls if isinstance(declared, ClassObject) and isinstance(declared.cls, Class) else None
 
 
 def _is_of_plain_library(program: Program, target: object, links: list[ast.AST]) -> bool:
@@ -77,7 +77,7 @@ def _is_of_plain_library(program: Program, target: object, links: list[ast.AST])
         or not isinstance(call, ast.Call)
     ):
         return False
-    order = program.classes.order(result_class.cls)
+    order = program.classes.order(result_class)
     own = [cls for cls in order if isinstance(cls, Class)]
     ancestors = [cls.qualified.partition(".")[0] for cls in order if cls is not None and not isinstance(cls, Class)]
     if None in order:
@@ -98,7 +98,7 @@ def _method(program: Program, target: object, links: list[ast.AST]) -> Function 
         return None
     if not isinstance(attribute, ast.Attribute) or not isinstance(call, ast.Call):
         return None
-    for cls in program.classes.order(result_class.cls):
+    for cls in program.classes.order(result_class):
         if not isinstance(cls, Class):
             return None
         if attribute.attr in cls.methods:
