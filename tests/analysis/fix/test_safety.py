@@ -215,17 +215,25 @@ def test_what_is_handed_out_by_name_is_only_likely_lost():
         pytest.param("return await client().get()", "return await (await client()).get()", id="an async method"),
         pytest.param("return await client().name()", "return (await client()).name()", id="a plain method"),
         pytest.param("return await work().run()", "return await (await work()).run()", id="a method nobody knows"),
+        pytest.param("return await row().model_dump()", "return (await row()).model_dump()", id="a method of pydantic"),
+        pytest.param("return await row().load()", "return await (await row()).load()", id="an async method of a model"),
     ],
 )
 def test_an_await_before_the_wrong_part_moves(before, after):
     """What is subscripted is the result, so the `await` belongs to the call; a method may be async itself."""
     head = (
         "class Client:\n    async def get(self): ...\n    def name(self) -> str:\n        return ''\n"
-        f"async def client() -> Client: ...\n{WORK}async def main():\n"
+        f"async def client() -> Client: ...\nfrom pydantic import BaseModel\nclass Row(BaseModel):\n    async def load(self): ...\n"
+        f"async def row() -> Row: ...\n{WORK}async def main():\n"
     )
     source = f"{head}    {before}\n"
     fix = fix_at(source, "TR106")
     assert apply(source, fix.edits) == f"{head}    {after}\n"
+
+
+def test_an_await_for_a_method_nobody_knows_is_a_guess():
+    """`await work().run()`: whether `run` is async, too, decides where the `await` belongs."""
+    assert fix_at(f"{WORK}async def main():\n    return await work().run()\n", "TR106").safety == "guess"
 
 
 @pytest.mark.parametrize(

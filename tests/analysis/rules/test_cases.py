@@ -54,6 +54,7 @@ def test_case(rule: CheckRule, case: Case) -> None:
 # Cases in which a library awaits or makes the coroutine, or `__aiter__` says async without the word: that stays when the
 # case's own `async` is gone.
 OF_A_LIBRARY = {
+    ("TR401", "an attribute that holds something else than its annotation says"),
     ("TR102", "put into a dict by a loop, whose values are gathered"),
     ("TR602", "under a condition in a function that knows the other sleep: it may hold up everything on purpose"),
     ("TR106", "a response that nobody can enter"),

@@ -159,7 +159,12 @@ def await_fix(program: Program, incident: LossIncident, *, safety: Safety | None
             return None  # what the call gives cannot be entered either: another call was meant
         is_clear = is_clear and enters is True
     sure: Safety = "sure" if is_clear and (moved is None or moved.is_sure) else "likely"
-    if site.is_guess or is_meant_to_be_dropped(position) or is_for_later(position, site.target_name):
+    if (
+        site.is_guess
+        or (moved is not None and moved.is_guess)
+        or is_meant_to_be_dropped(position)
+        or is_for_later(position, site.target_name)
+    ):
         sure = "guess"
     elif safety is not None and sure == "sure":
         sure = safety

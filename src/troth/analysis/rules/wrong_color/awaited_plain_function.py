@@ -15,8 +15,18 @@ import re
 from collections.abc import Iterator, MutableMapping
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.fields import (
+    ASSIGN_TARGETS,
+    ASSIGN_VALUE,
+    ATTR_BASE,
+    ATTR_NAME,
+    CALL_FUNC,
+    CALL_KEYWORDS,
+    KIND,
+)
 from troth.analysis.facts.model import ASYNC
 from troth.analysis.facts.names import last_name
+from troth.analysis.facts.nodes import of_kind
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.incremental.project_queries import part
 from troth.analysis.knowledge.semantics import semantics
@@ -36,17 +46,44 @@ from troth.analysis.semantics.infer.never_awaitable import (
 from troth.analysis.semantics.infer.virtual_dispatch import hands_on_otherwise, overridden_otherwise
 from troth.analysis.semantics.resolve import library
 from troth.analysis.semantics.resolve.color_checks import ASKS_FOR_FUNCTION
-from troth.analysis.semantics.resolve.library import LibraryFunction
+from troth.analysis.semantics.resolve.library import LibraryClass, LibraryFunction
 from troth.analysis.semantics.values import External, FunctionValue, Instance, Value, members_of
 from troth.analysis.semantics.walk.library_callbacks import names_of_awaiters, wants_a_promise
 
 if TYPE_CHECKING:
-    from troth.analysis.facts.model import At, FileFacts, FunctionFacts
+    from troth.analysis.facts.model import At, FileFacts, FunctionFacts, Node
     from troth.analysis.semantics import Program
     from troth.analysis.semantics.infer.call_graph import Call
     from troth.analysis.semantics.symbols import Function
 
 CASES = [
+    Case(
+        "an attribute that holds something else than its annotation says",
+        good="import asyncio, subprocess\nfrom dataclasses import dataclass\n@dataclass\nclass Session:\n    process: subprocess.Popen\n"
+        "async def start(command):\n    process = await asyncio.create_subprocess_exec(*command)\n    return Session(process=process)\n"
+        "async def close(session: Session):\n    session.process.kill()\n    await session.process.wait()\n",
+    ),
+    Case(
+        "an attribute that holds what its annotation says",
+        bad="import asyncio\n"
+        "import subprocess\n"
+        "from dataclasses import dataclass\n"
+        "from typing import Optional\n"
+        "@dataclass\n"
+        "class Session:\n"
+        "    name: str\n"
+        "    process: Optional[subprocess.Popen]\n"
+        "class Bridge:\n"
+        "    def __init__(self):\n"
+        "        self.sessions = {}\n"
+        "    async def start(self, name, command):\n"
+        "        process = subprocess.Popen(command)\n"
+        "        session = Session(name=name, process=process)\n"
+        "        self.sessions[name] = session\n"
+        "    async def close(self, session: Session):\n"
+        "        session.process.kill()\n"
+        "        await session.process.wait()  # here\n",
+    ),
     Case(
         "one that may give back what it is given",
         good="async def load(): ...\ndef checked(value):\n    if not value:\n        return {}\n    return value\nasync def main():\n    await checked(load())\n",
@@ -390,6 +427,7 @@ def _judge(program: Program, call: Call, under: str) -> Iterator[Finding]:
             len(reasons) < len(whys)
             or _is_replaced(program, call)
             or any(_may_be_a_twin(program, function) for function in plain)
+            or _holds_something_else(program, call, plain[0])
         ):
             return
         first = plain[0]
@@ -468,6 +506,45 @@ def _may_be_a_twin(program: Program, value: FunctionValue) -> bool:
         and namesake.owner.name.replace("Async", "") == receiver.cls.name
         and namesake.is_async
         for namesake in program.calling.functions_named(value.function.name)
+    )
+
+
+def _holds_something_else(program: Program, call: Call, plain: FunctionValue) -> bool:
+    """Whether the file makes the object with something else than its annotation says: `Session(process=process)`.
+
+    `process: subprocess.Popen` may hold what `await asyncio.create_subprocess_exec(…)` gave, and then the `await` is right.
+    """
+    callee, receiver = call.node[CALL_FUNC], plain.receiver
+    if callee[KIND] != "attr" or callee[ATTR_BASE][KIND] != "attr" or not isinstance(receiver, Instance):
+        return False
+    name, module = callee[ATTR_BASE][ATTR_NAME], call.caller.module
+    for number, facts in enumerate(module.facts.functions):
+        if not facts.calls and not facts.awaited:
+            continue
+        function = module.function(number)
+        for construction in of_kind(function.body(), "call"):
+            argument = dict(construction[CALL_KEYWORDS]).get(name)
+            if argument is not None and _is_of_another_class(program, argument, function, receiver):
+                return True
+    return False
+
+
+def _is_of_another_class(program: Program, argument: Node, function: Function, expected: Instance) -> bool:
+    """Whether an argument, or what its variable is set to, is surely an object of another class of a library."""
+    candidates = [argument]
+    if argument[KIND] == "name":
+        candidates = [
+            statement[ASSIGN_VALUE]
+            for statement in of_kind(function.body(), "assign")
+            if argument in statement[ASSIGN_TARGETS]
+        ]
+    objects = [program.value_of(candidate, function.module, function) for candidate in candidates]
+    return any(
+        type(candidate) is Instance
+        and not candidate.guess
+        and isinstance(candidate.cls, LibraryClass)
+        and expected.cls.qualified not in library.lineage(candidate.cls.qualified)
+        for candidate in objects
     )
 
 

@@ -38,11 +38,11 @@ def doubts(question: Question) -> bool:
     name = callee[ATTR_BASE][ATTR_NAME]
     answers: MutableMapping[tuple[str, str], bool] = question.program.answers_to("receivers that libraries make")
     key = (module.path, name)
-    answer = answers.get(key)
-    if answer is None:
-        made = [_is_foreign(value, function, question) for function, value in _assigned(module, name)]
-        answer = answers[key] = bool(made) and all(made)
-    return answer
+    is_foreign = answers.get(key)
+    if is_foreign is None:
+        are_foreign = [_is_foreign(assigned, function, question) for function, assigned in _assigned(module, name)]
+        is_foreign = answers[key] = bool(are_foreign) and all(are_foreign)
+    return is_foreign
 
 
 def _assigned(module: Module, name: str) -> Iterator[tuple[Function, Node]]:
@@ -50,14 +50,16 @@ def _assigned(module: Module, name: str) -> Iterator[tuple[Function, Node]]:
     for number, facts in enumerate(module.facts.functions):
         function = module.function(number)
         for statement in of_kind(function.body(), "assign") if facts.calls or facts.awaited else ():
-            value = statement[ASSIGN_VALUE]
-            if value[KIND] == "call" and any(
+            assigned = statement[ASSIGN_VALUE]
+            if assigned[KIND] == "call" and any(
                 target[KIND] == "attr" and target[ATTR_NAME] == name for target in statement[ASSIGN_TARGETS]
             ):
-                yield function, value[CALL_FUNC]
+                yield function, assigned[CALL_FUNC]
 
 
 def _is_foreign(maker: Node, function: Function, question: Question) -> bool:
     """Whether a name that is imported from a library without a table is called."""
     values = members_of(question.program.static(function.module, function).value(maker))
-    return any(isinstance(value, External) and not library.knows(value.path.partition(".")[0]) for value in values)
+    return any(
+        isinstance(assigned, External) and not library.knows(assigned.path.partition(".")[0]) for assigned in values
+    )
