@@ -5,8 +5,8 @@ changed color, a renamed method and a broken line, in turn, each with a line of 
 Then a function changes of which a second file makes use, until the diagnostic of that file is there. CPU is that of the
 server and all its children: until the diagnostic is there (first), until that of the second file is there (dependents),
 and until nothing moves any more (settled). `--bin` is the folder of the peers, an environment with
-`requirements/bench.lock` in it. `--starts N` measures starts instead: a warm `troth check`, the floor and Troth, N times
-in turn.
+`requirements/bench.lock` in it. `--starts N` measures starts instead: a warm `troth check`, the floor and Troth
+in turn, N times.
 """
 
 import argparse
