@@ -5,7 +5,8 @@ changed color, a renamed method and a broken line, in turn, each with a line of 
 Then a function changes of which a second file makes use, until the diagnostic of that file is there. CPU is that of the
 server and all its children: until the diagnostic is there (first), until that of the second file is there (dependents),
 and until nothing moves any more (settled). `--bin` is the folder of the peers, an environment with
-`requirements/bench.lock` in it.
+`requirements/bench.lock` in it. `--starts N` measures starts instead: a warm `troth check`, the floor and Troth
+in turn, N times.
 """
 
 import argparse
@@ -83,6 +84,7 @@ def main() -> None:
     parser.add_argument("project", type=Path, nargs="?")
     parser.add_argument("file", type=Path, nargs="?")
     parser.add_argument("--edits", type=int, default=40)
+    parser.add_argument("--starts", type=int, help="measure so many starts, and no edits")
     parser.add_argument("--only", action="append", choices=PEERS)
     parser.add_argument("--bin", type=Path, help="the folder of the peers' programs")
     args = parser.parse_args()
@@ -95,6 +97,9 @@ def main() -> None:
         (file.parent / SECOND).write_text(USES.format(module=file.stem))
         file.write_text(file.read_text() + SETTLED_USE)
         check = warm_check(project)
+        if args.starts:
+            _measure_starts(project, file, args.starts)
+            return
         print(f"`troth check`, warm: {check:.2f} s of CPU")
         heads = ("ready s", "its CPU", "first ms: median / p95", "dependents ms", "settled ms", "MB")
         widths = (8, 8, 23, 17, 17, 5)
@@ -122,6 +127,37 @@ def warm_check(project: Path) -> float:
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return used
+
+
+def _measure_starts(project: Path, file: Path, count: int) -> None:
+    """Print what starts cost, in turn, as a busy machine changes its pace; and what a start without a cache keeps."""
+    checks, floors, starts = [], [], []
+    for _ in range(count):
+        checks.append(warm_check(project))
+        floors.append(_start(PEERS["pygls floor"], project, file)[0])
+        starts.append(_start(PEERS["troth"], project, file)[0])
+    check, floor, start = map(statistics.median, (checks, floors, starts))
+    print(f"CPU s: warm `troth check` {check:.3f}, floor {floor:.3f}, Troth {start:.3f}")
+    print(f"over the floor: {start - floor:.3f}, {(start - floor) / check:.2f} times the check")
+    print(f"with a cache, the server has at most {_start(PEERS['troth'], project, file)[1]:.0f} MB")
+    shutil.rmtree(project / ".troth_cache")
+    print(f"without one, {_start(PEERS['troth'], project, file)[1]:.0f} MB")
+
+
+def _start(command: list[str], project: Path, file: Path) -> tuple[float, float]:
+    """The CPU seconds until a server has told of a file, and the memory it needed until it was settled."""
+    server = Server(command, project)
+    try:
+        uri = file.as_uri()
+        item = {"uri": uri, "languageId": "python", "version": 1, "text": file.read_text()}
+        server.notify("textDocument/didOpen", {"textDocument": item})
+        server.first_answer(uri)
+        used = precise(server.process.pid)
+        server.settle()
+        return used, memory_of(server.process.pid)
+    finally:
+        server.process.kill()
+        server.process.wait()
 
 
 def measure(name: str, command: list[str], project: Path, file: Path, edits: int) -> Measured:
