@@ -1,4 +1,4 @@
-"""One surface made plain by three means: `python -m bench.recolor [--before DIR --after DIR --target T --names …]`.
+"""One surface made sync by three means: `python -m bench.recolor [--before DIR --after DIR --target T --names …]`.
 
 `troth recolor`, unasync and a codemod that goes by names change copies of the same tree; each result is compared with
 the tree as it should be. Without arguments that is a project written here, with namesakes of another class, awaits

@@ -1,7 +1,7 @@
 """Does `troth recolor` come to what people came to? `python -m bench.recolor.human_changes CLONE … [--decide]`.
 
 From the histories of git clones (bare or not) the commits are taken whose subjects name async, await or coroutines,
-and in which plain functions outside of tests became `async def`; of each clone `--most` are drawn, the same ones every
+and in which sync functions outside of tests became `async def`; of each clone `--most` are drawn, the same ones every
 time. `--commits FILE` takes these commits instead (`human_changes.txt` beside this file has those of the README).
 The tree before the commit is exported into a temporary folder, nothing of it is run or installed, and
 `troth recolor FUNCTION … --to async --cascade all` is given the functions that became async.

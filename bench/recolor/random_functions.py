@@ -1,6 +1,6 @@
 """How often does a change of color go through? `python -m bench.recolor.random_functions TREE … [--count 25]`.
 
-From each tree plain functions and methods outside tests are drawn at random (the same ones every time), and for each
+From each tree sync functions and methods outside tests are drawn at random (the same ones every time), and for each
 the plan of `troth recolor TARGET --to async --cascade all` is made. What Python itself calls (`__init__`) is not drawn.
 Printed are the share that goes through, and what stands in the way of the others, by count and with an example; with
 `--check` the changed tree is parsed and checked as well, as the command does before it writes. With `--back`, all that
@@ -34,7 +34,7 @@ from troth.errors import InternalError
 
 
 def drawn(program: Program, count: int, seed: int) -> list[Function]:
-    """Plain functions that a user can name, in a random order that stays the same."""
+    """Sync functions that a user can name, in a random order that stays the same."""
     found = []
     for module in program.own_modules():
         if is_test(module.path) or not module.path.endswith(".py") or module.path.endswith("setup.py"):

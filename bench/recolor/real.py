@@ -2,7 +2,7 @@
 
 Three changes of color on public repositories, each with the project's own tests before and after:
 
-hypervisor   a class's surface made plain, with its 216 awaits in code; compared with the maintainers' own change, and
+hypervisor   a class's surface made sync, with its 216 awaits in code; compared with the maintainers' own change, and
              with three half-done controls that the harness has to notice
 needless     everything of a code base that is async without need, dispatchers and their handlers included
 to-async     two stores that write to the disk made async, with all who call them
@@ -121,7 +121,7 @@ def needless(repos: Path, work: Path) -> None:
     recolor(tool, ".", "--needless", "--to", "sync", "--cascade", "all")
     theirs, ours = (freed(before, tree) for tree in (human, tool))
     both = len(ours & theirs)
-    print(f"  functions made plain: {len(ours)} by the tool, {len(theirs)} by the maintainers, {both} by both")
+    print(f"  functions made sync: {len(ours)} by the tool, {len(theirs)} by the maintainers, {both} by both")
     for who, left in (("tool", theirs - ours), ("maintainers", ours - theirs)):
         for one in sorted(left)[:12]:
             print(f"    left by the {who}: {one}")

@@ -89,7 +89,7 @@ def test_a_program_that_speaks_of_a_broken_file(kind: str) -> None:
 
 
 def test_a_name_that_a_broken_file_says() -> None:
-    """Nobody knows who calls by the name in the string: the function is not made plain for its callers' sake."""
+    """Nobody knows who calls by the name in the string: the function is not made sync for its callers' sake."""
     text = b"async def add(a, b):\n    return a + b\nasync def main(r):\n    await r.go()\n    return await add(1, 2)\n"
     said = b'x = "\xff"\npatch("user.add")\n'
     fixes = [

@@ -146,7 +146,7 @@ def test_an_overlay_stands_for_the_file(tmp_path: Path) -> None:
     assert not analyse(project).findings
 
 
-# Each file leans on the next: a promise handed on by plain functions, and functions that wait only for one that does
+# Each file leans on the next: a promise handed on by sync functions, and functions that wait only for one that does
 # not wait itself.
 LEANING = {
     **{f"give{n}.py": f"from give{n + 1} import give{n + 1}\ndef give{n}(s):\n    return give{n + 1}(s)\n" for n in range(4)},

@@ -105,8 +105,8 @@ def test_many_reasons_are_told_in_short(report):
         pytest.param(
             "How sure the fix is: none is offered; keep the task.", "main", None, "keep the task", id="stated"
         ),
-        pytest.param("", "plain", None, "`plain` is a plain `def`", id="in a plain function"),
-        pytest.param("", "Box.plain", None, "`plain` is a plain `def`", id="in a plain method"),
+        pytest.param("", "plain", None, "`plain` is a plain `def`", id="in a sync function"),
+        pytest.param("", "Box.plain", None, "`plain` is a plain `def`", id="in a sync method"),
         pytest.param("", "Box.__init__", None, "Python itself calls `__init__`", id="in a constructor"),
         pytest.param("", "Box.size", None, "`size` is a property", id="in a property"),
         pytest.param("", "", None, "module level", id="at module level"),

@@ -132,7 +132,7 @@ MANY = {
     "in one function": lambda count: "async def g():\n" + "    f()\n" * count,
     "assigned": lambda count: "async def g():\n" + "".join(f"    x{number} = f()\n" for number in range(count)),
     "in a function each": lambda count: "".join(f"async def g{number}():\n    f()\n\n\n" for number in range(count)),
-    "in a plain function each": lambda count: "".join(f"def g{number}():\n    f()\n\n\n" for number in range(count)),
+    "in a sync function each": lambda count: "".join(f"def g{number}():\n    f()\n\n\n" for number in range(count)),
 }
 
 

@@ -52,9 +52,9 @@ def project(tmp_path):
     ("place", "says"),
     [
         pytest.param((4, 16), "`Store.save` is **async**", id="a definition"),
-        pytest.param((7, 6), "`later` is **async**", id="a plain function that returns a coroutine"),
+        pytest.param((7, 6), "`later` is **async**", id="a sync function that returns a coroutine"),
         pytest.param((12, 18), "`Store.save` is **async**", id="a call that is awaited"),
-        pytest.param((18, 6), "`each` is **sync**", id="a plain function"),
+        pytest.param((18, 6), "`each` is **sync**", id="a sync function"),
         pytest.param(
             (28, 12), "makes an async generator; the work is done while `async for` iterates", id="a generator"
         ),

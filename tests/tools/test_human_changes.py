@@ -35,7 +35,7 @@ def committed(folder, files, subject):
 
 @pytest.fixture
 def clone(tmp_path):
-    """Plain functions that a page calls; then they are async, and people forget one `await`."""
+    """Sync functions that a page calls; then they are async, and people forget one `await`."""
     folder = tmp_path / "shop"
     folder.mkdir()
     git(folder, "init", "--quiet")

@@ -161,7 +161,7 @@ class _Survey:
                 if color(value) == "a":
                     self._show(f"{full}.{method}", f"{alias}.{method}")
                 else:
-                    self.public.pop(f"{full}.{method}", None)  # overridden by a plain one nearer to the class
+                    self.public.pop(f"{full}.{method}", None)  # overridden by a sync one nearer to the class
 
     def _show(self, key: str, shown: str) -> None:
         """Of several public names the shortest is kept."""

@@ -47,7 +47,7 @@ class Signature:
 
     @property
     def color(self) -> str:
-        """The flags that tell the color; empty for a plain function."""
+        """The flags that tell the color; empty for a sync function."""
         return "".join(flag for flag in self.flags if flag in COLORS)
 
     def recolored(self, color: str) -> "Signature":

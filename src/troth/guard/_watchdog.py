@@ -5,8 +5,8 @@ or a callback, it is sent a heartbeat (`call_soon_threadsafe`); a loop that turn
 inside a step when the threshold has passed, the heartbeat unanswered all the while, is blocked, and the stack shows by
 what. An idle loop waits in its selector: it is never busy, gets no heartbeat and is left to sleep. Nothing is patched.
 
-Which loops are at work: asyncio's own table of current tasks (uvloop uses the same tasks), and, for plain callbacks and
-for Pythons where the table is gone, `BaseEventLoop._run_once` on the stack. Not seen: a plain callback on uvloop, loops
+Which loops are at work: asyncio's own table of current tasks (uvloop uses the same tasks), and, for sync callbacks and
+for Pythons where the table is gone, `BaseEventLoop._run_once` on the stack. Not seen: a sync callback on uvloop, loops
 of other kinds (trio), and a C call that keeps the interpreter lock for itself, which stops this thread as well; that
 one is reported as soon as the lock is free, if the loop has not turned by then.
 """

@@ -152,7 +152,7 @@ def context_of(request: Request) -> ServerContext:
     return context
 
 
-async def _context(request: Request) -> ServerContext:  # async: FastAPI calls a plain one in a thread
+async def _context(request: Request) -> ServerContext:  # async: FastAPI calls a sync one in a thread
     return context_of(request)
 
 

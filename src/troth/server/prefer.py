@@ -33,7 +33,7 @@ async def _preferred(request: Request) -> Preference:
 
 
 @resolved_by(_preferred)
-async def preference_of(  # async: FastAPI calls a plain one in a thread
+async def preference_of(  # async: FastAPI calls a sync one in a thread
     context: ContextDep,
     request: Request,
     prefer: Annotated[  # noqa: ARG001  for the document: a header may come in several lines

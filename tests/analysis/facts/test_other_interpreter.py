@@ -114,7 +114,7 @@ def test_python_2_is_no_newer_syntax(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="this interpreter knows the syntax")
 def test_the_definitions_of_an_unread_file_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All that is seen of a name is async, and the plain one stands in a file that nobody here can read."""
+    """All that is seen of a name is async, and the sync one stands in a file that nobody here can read."""
     monkeypatch.setattr("troth.analysis.facts.other_interpreter.newest_python", lambda _given: None)
     core = "type Key = str\nclass States:\n    def push_state(self, key: Key): ...\n"
     other = "class Store:\n    async def push_state(self, key): ...\n"

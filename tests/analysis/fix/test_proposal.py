@@ -28,7 +28,7 @@ HEAD = "async def save(): ...\ndef record():\n    save()\n"
     ],
 )
 def test_size_of_the_change(source, others, calls, tops):
-    """Every plain caller on the way up has to become async; an async one has to await."""
+    """Every sync caller on the way up has to become async; an async one has to await."""
     result = analyse(Project(Path("/nowhere"), ("app.py",)), overlay={"app.py": source.encode()})
     (proposal,) = proposals(result.program, result.findings)
     assert proposal.target == "app:record"

@@ -213,7 +213,7 @@ def test_what_is_handed_out_by_name_is_only_likely_lost():
         pytest.param("return await work().x", "return (await work()).x", id="an attribute"),
         pytest.param("return await work()[0].x[1]", "return (await work())[0].x[1]", id="a chain"),
         pytest.param("return await client().get()", "return await (await client()).get()", id="an async method"),
-        pytest.param("return await client().name()", "return (await client()).name()", id="a plain method"),
+        pytest.param("return await client().name()", "return (await client()).name()", id="a sync method"),
         pytest.param("return await work().run()", "return await (await work()).run()", id="a method nobody knows"),
         pytest.param("return await row().model_dump()", "return (await row()).model_dump()", id="a method of pydantic"),
         pytest.param("return await row().load()", "return await (await row()).load()", id="an async method of a model"),

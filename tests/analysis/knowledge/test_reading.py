@@ -81,7 +81,7 @@ def test_function(tmp_path, source, name, flags, returns):
         pytest.param("x: Awaitable[int]", "consumes", id="awaitable"),
         pytest.param("x: 'list[asyncio.Task[int]]'", "consumes", id="list of tasks"),
         pytest.param("x: Callable[[], Awaitable[None]]", "coroutine_function", id="coroutine function"),
-        pytest.param("x: Callable[[], None]", "plain_function", id="plain function"),
+        pytest.param("x: Callable[[], None]", "plain_function", id="sync function"),
         pytest.param("x: Callable[[], Union[None, Awaitable[None]]]", "either", id="either, in the result"),
         pytest.param(
             "x: Union[Callable[[], None], Callable[[], Awaitable[None]]]", "either", id="either, in the callable"
@@ -97,7 +97,7 @@ def test_role(tmp_path, parameter, role):
 
 
 def test_overloads_want_a_color_only_together(tmp_path):
-    """One overload takes an async function, the other a plain one: the parameter takes either."""
+    """One overload takes an async function, the other a sync one: the parameter takes either."""
     source = """
 @overload
 def f(x: Callable[[], Awaitable[None]]) -> Thing: ...
@@ -179,7 +179,7 @@ def test_a_stub_speaks_for_its_source(tmp_path):
 
 @pytest.mark.parametrize(
     ("seen", "flags"),
-    [pytest.param("a", "a", id="a coroutine function"), pytest.param("u", "o", id="a plain wrapper around one")],
+    [pytest.param("a", "a", id="a coroutine function"), pytest.param("u", "o", id="a sync wrapper around one")],
 )
 def test_reality_corrects_what_was_read(tmp_path, seen, flags):
     """Where a decorator is not understood, the real object decides."""
@@ -188,7 +188,7 @@ def test_reality_corrects_what_was_read(tmp_path, seen, flags):
 
 
 def test_what_leads_to_nothing_async_is_left_out(tmp_path):
-    """Plain functions stay as bare names; plain classes go, unless something async mentions them."""
+    """Sync functions stay as bare names; plain classes go, unless something async mentions them."""
     source = """
         class Options: ...
         class Lonely:

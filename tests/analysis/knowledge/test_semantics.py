@@ -110,7 +110,7 @@ def test_decorator(name, effect):
 @pytest.mark.parametrize(
     ("base", "method", "verb"),
     [
-        pytest.param("unittest.TestCase", "test_save", "calls", id="plain test case never awaits"),
+        pytest.param("unittest.TestCase", "test_save", "calls", id="sync test case never awaits"),
         pytest.param("unittest.IsolatedAsyncioTestCase", "test_save", "either", id="isolated test case"),
         pytest.param("unittest.IsolatedAsyncioTestCase", "asyncSetUp", "awaits", id="async setup"),
         pytest.param("unittest.IsolatedAsyncioTestCase", "setUp", "calls", id="plain setup"),

@@ -8,9 +8,9 @@ from troth.analysis.semantics.resolve.library import async_methods
 @pytest.mark.parametrize(
     ("package", "method", "is_async"),
     [
-        pytest.param("discord", "add_roles", True, id="of classes that have no plain twin"),
-        pytest.param("google", "generate_content", False, id="of an async class beside a plain one that is left out"),
-        pytest.param("discord", "permissions_for", False, id="a plain method"),
+        pytest.param("discord", "add_roles", True, id="of classes that have no sync twin"),
+        pytest.param("google", "generate_content", False, id="of an async class beside a sync one that is left out"),
+        pytest.param("discord", "permissions_for", False, id="a sync method"),
         pytest.param("nowhere", "load", False, id="of a package without a table"),
     ],
 )

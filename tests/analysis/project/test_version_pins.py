@@ -140,7 +140,7 @@ POOL = "async def pool():\n    return await aioredis.create_redis_pool('redis://
     ],
 )
 def test_a_library_that_was_another_one(asked: str, more: str, found: list[str], tmp_path: Path) -> None:
-    """A connection of aioredis 1 was closed by a plain method, and a pool was entered by a plain `with`."""
+    """A connection of aioredis 1 was closed by a sync method, and a pool was entered by a plain `with`."""
     (tmp_path / "requirements.txt").write_text(asked)
     (tmp_path / "bot.py").write_text(USES + more)
     assert [f.code for f in analyse(Project(tmp_path, ("bot.py",))).findings] == found

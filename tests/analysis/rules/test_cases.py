@@ -63,7 +63,7 @@ OF_A_LIBRARY = {
     ("TR401", "decorated into async"),
     ("TR404", "beside the hooks, called by the class itself"),
     ("TR401", "a collection of tasks"),
-    ("TR401", "a plain method of an async session"),
+    ("TR401", "a sync method of an async session"),
     ("TR401", "an async method of an async session"),
     ("TR401", "a response that is there already"),
     ("TR401", "a response that is read as it comes"),

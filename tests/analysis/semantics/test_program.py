@@ -36,7 +36,7 @@ SILENT = {
     "futures as keys": "import asyncio\nclass Regexes:\n    def start(self, f):\n        return asyncio.get_running_loop().run_in_executor(None, f)\n"
     "    async def all(self, named):\n        names = {}\n        def add(name, f):\n            future = self.start(f)\n            names[future] = name\n"
     "        for name, f in named:\n            add(name, f)\n        await asyncio.wait(names)\n",
-    "a client of a library that has plain ones too": "import chromadb\nasync def main():\n    client = make_client(chromadb)\n"
+    "a client of a library that has sync ones too": "import chromadb\nasync def main():\n    client = make_client(chromadb)\n"
     "    return client.get_or_create_collection('x').name\n",
     "a private method of a library": "import aiohttp\ndef recorded(request):\n    async def new(self, headers):\n"
     "        headers = self._prepare_headers(headers)\n        return headers.pop('x')\n    return new\n",
@@ -103,12 +103,12 @@ SILENT = {
     "    async def read(r):\n        session = app.get(r)\n        return session.execute('b').all()\n    app.run(setup, read)\n",
     "an object of the base itself": "class Repository:\n    def load(self, name):\n        pass\nclass One(Repository):\n    async def load(self, name):\n        await self.x()\n"
     "class Two(Repository):\n    async def load(self, name):\n        await self.x()\nasync def main():\n    repository = Repository()\n    repository.load('x')\n",
-    "a file of the plain flavor": "import asyncio\nfrom inspect import iscoroutinefunction\n_IS_SYNC = True\ndef run(op, *a):\n    if iscoroutinefunction(op):\n"
+    "a file of the sync flavor": "import asyncio\nfrom inspect import iscoroutinefunction\n_IS_SYNC = True\ndef run(op, *a):\n    if iscoroutinefunction(op):\n"
     "        found = op(*a)\n    else:\n        found = op(*a)\n    return found.name\ndef wait(task):\n    if not _IS_SYNC:\n        asyncio.wait([task])\n"
     "def start(f):\n    started = asyncio.to_thread(f) if not _IS_SYNC else f()\n    return started.name\n",
-    "the plain side in a file of the async flavor": "import asyncio\n_IS_SYNC = False\nclass Locker:\n    async def wait(self, event: asyncio.Event, limit):\n"
+    "the sync side in a file of the async flavor": "import asyncio\n_IS_SYNC = False\nclass Locker:\n    async def wait(self, event: asyncio.Event, limit):\n"
     "        if _IS_SYNC:\n            return event.wait(limit)\n        else:\n            await asyncio.wait_for(event.wait(), limit)\n            return True\n",
-    "a test of the plain flavor alone": "from helpers import context\nclass Db:\n    async def drop(self, name): ...\nclass TestDb:\n    db: Db\n    @context.require_sync\n"
+    "a test of the sync flavor alone": "from helpers import context\nclass Db:\n    async def drop(self, name): ...\nclass TestDb:\n    db: Db\n    @context.require_sync\n"
     "    def test_drop(self):\n        self.db.drop('x')\n        def again():\n            self.db.drop('y')\n        again()\n",
     "a decorator of a class that gives its objects": STATUS
     + "class Signal:\n    @Status.wrap\n    async def set(self, value): ...\nasync def main(signal: Signal):\n"
@@ -153,7 +153,7 @@ SEEN = {
     "trio inside trio": "import trio\nasync def f(): ...\nasync def main():\n    await trio.sleep(1)\n    trio.run(f)  # TR601\n",
     "the async side in a file of the async flavor": "_IS_SYNC = False\nasync def save(): ...\nasync def main():\n    if not _IS_SYNC:\n"
     "        save()  # TR101\n    else:\n        save()\n",
-    "a class to which a decorator adds plain methods": "import asyncio\ndef add_sync(cls):\n    for name, f in list(vars(cls).items()):\n        plain = name + '_sync'\n"
+    "a class to which a decorator adds sync methods": "import asyncio\ndef add_sync(cls):\n    for name, f in list(vars(cls).items()):\n        plain = name + '_sync'\n"
     "        setattr(cls, plain, lambda *a: asyncio.run(f(*a)))\n    return cls\n@add_sync\nclass Client:\n    async def call(self): ...\n"
     "async def main(client: Client):\n    client.call()  # TR101\n",
     "a call as a key": "async def name(): ...\nasync def main(sizes):\n    return sizes[name()]  # TR106\n",

@@ -215,7 +215,7 @@ def test_selected_rules_and_paths_only(project):
 
 
 def test_what_remains_is_told_and_exits_1(project, capsys):
-    """A plain function cannot await: nothing is offered that would hide the loss."""
+    """A sync function cannot await: nothing is offered that would hide the loss."""
     (project / "app.py").write_text("from store import Store\ndef main(store: Store):\n    store.save(1)\n")
     assert app.run(["fix"]) == 1
     out = capsys.readouterr().out
@@ -285,7 +285,7 @@ def test_findings_that_share_a_fix_count_each(project, capsys):
 
 
 def test_a_change_of_color_is_proposed_with_its_size(project, capsys):
-    """Where a plain function loses the call, who would have to change with it is said; hiding the loss is not."""
+    """Where a sync function loses the call, who would have to change with it is said; hiding the loss is not."""
     (project / "app.py").write_text(
         "from store import Store\ndef record(store: Store):\n    store.save(1)\ndef main():\n    record(Store())\n"
     )

@@ -1,4 +1,4 @@
-"""`troth fix --recolor`: what a plain function loses is awaited, with all who call it, or what is in the way is named."""
+"""`troth fix --recolor`: what a sync function loses is awaited, with all who call it, or what is in the way is named."""
 
 import subprocess
 import sys

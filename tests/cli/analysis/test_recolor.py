@@ -172,7 +172,7 @@ def test_what_is_not_the_target(project, text):
 
 
 def test_a_route_keeps_its_color(project):
-    """A framework would run a plain route in a thread: only the await in it goes, with a cascade too."""
+    """A framework would run a sync route in a thread: only the await in it goes, with a cascade too."""
     text = (
         "from fastapi import FastAPI\nfrom store import Store\n\napp = FastAPI()\nstore = Store()\n\n\n"
         "@app.post('/')\nasync def save(item: int):\n    await store.save(item)\n"
@@ -216,7 +216,7 @@ HANDED = [
     pytest.param(
         "def f(store: Store):\n    return store.save(1)\n\nasync def g(store: Store):\n    return await f(store)\n",
         "def f(store: Store):\n    return store.save(1)\n\nasync def g(store: Store):\n    return f(store)\n",
-        id="passed on by a plain function",
+        id="passed on by a sync function",
     ),
     pytest.param(
         "from collections.abc import Awaitable\n\ndef f(store: Store) -> Awaitable[Store]:\n    return h(store)\n\ndef h(store: Store):\n    return store.save(1) if store else store.save(2)\n\ndef g(store: Store):\n    return asyncio.run(f(store))\n",
@@ -251,7 +251,7 @@ def test_functions_and_coroutines_that_are_handed_on(project, before, after):
 
 
 def test_to_async_takes_calls_out_of_threads_and_mocks_follow(project):
-    """`to_thread` was there because the method was plain; a mock of a plain method is not awaitable."""
+    """`to_thread` was there because the method was plain; a mock of a sync method is not awaitable."""
     plain = STORE.replace("async def", "def").replace("await ", "")
     app = (
         "import asyncio\nfrom unittest.mock import MagicMock\nfrom store import Store\n\n\n"

@@ -74,8 +74,8 @@ def test_both_do_the_same(project):
     assert "Store of AsyncStore" in done.out
     made = (project.root / "store.py").read_text()
     assert STORE.partition("class AsyncStore")[2] in made
-    assert "# troth: the plain twin of AsyncStore" in made
-    assert "await" not in made.partition("the plain twin")[2].partition("end of the twin")[0]
+    assert "# troth: the sync twin of AsyncStore" in made
+    assert "await" not in made.partition("the sync twin")[2].partition("end of the twin")[0]
     subprocess.run([sys.executable, "store.py"], cwd=project.root, check=True)
 
 
@@ -118,7 +118,7 @@ def test_what_plain_code_cannot_do(project, body, why):
 
 
 def test_names(project):
-    """A class of a library is replaced by its plain twin, a class without the word gets `Sync`; a taken name is told."""
+    """A class of a library is replaced by its sync twin, a class without the word gets `Sync`; a taken name is told."""
     text = "import httpx\nclass Api:\n    def __init__(self):\n        self.http = httpx.AsyncClient()\n    async def get(self):\n        return await self.http.get('/')\n"
     project.write({"api.py": text})
     done = project.troth("recolor", "api:Api", "--to", "both")

@@ -102,7 +102,7 @@ def test_who_can_follow_does(project):
 
 
 def test_a_framework_that_takes_both_colors(project):
-    """A plain route of FastAPI may become async; a command of click may not."""
+    """A sync route of FastAPI may become async; a command of click may not."""
     text = f"from fastapi import APIRouter\nrouter = APIRouter()\n\n\n{LOAD}@router.get('/')\ndef show():\n    return load(1)\n"
     project.write({"app.py": text})
     done = project.troth("recolor", "app:load", "--to", "async", "--cascade", "all")

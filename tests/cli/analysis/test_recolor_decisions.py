@@ -25,7 +25,7 @@ PROTOCOL = (
 
 
 def test_a_protocol_brings_the_classes_that_fulfil_it(project):
-    """Without them, `await` would meet plain methods, and no check would say so."""
+    """Without them, `await` would meet sync methods, and no check would say so."""
     done = recolor(project, {"app.py": PROTOCOL}, target="app:Backend.load")
     assert done.code == 0, done.out + done.err
     after = text_of(project, "app.py")

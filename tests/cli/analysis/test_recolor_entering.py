@@ -91,7 +91,7 @@ def test_it_is_entered_by_async_with(project, before, after):
         pytest.param("def f(x):\n    with x:\n        pass\n", "`with`", id="something unknown"),
         pytest.param(
             "def f():\n    stack = ExitStack()\n    stack.enter_context(Link())\n",
-            "enters it as a plain context manager",
+            "enters it as a sync context manager",
             id="a stack",
         ),
         pytest.param("def f():\n    with Link(), open('x'): pass\n", "beside others", id="beside others"),

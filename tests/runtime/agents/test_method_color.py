@@ -171,7 +171,7 @@ class StepOfTwo(Agent):
         pytest.param(MixedBehind(), Color.SYNC, id="mixin behind, with astep"),
         pytest.param(CopyOfShim(), Color.SYNC, id="wrapped copy of the base's astep"),
         pytest.param(Alias(), Color.SYNC, id="alias of the base's astep"),
-        pytest.param(Decorated(), Color.ASYNC, id="astep behind a plain decorator"),
+        pytest.param(Decorated(), Color.ASYNC, id="astep behind a sync decorator"),
         pytest.param(with_instance_astep(), Color.ASYNC, id="astep set on the instance"),
         pytest.param(with_instance_step(), Color.SYNC, id="step set on the instance"),
         pytest.param(Proxy(SyncOnly()), Color.SYNC, id="proxy of a sync agent"),

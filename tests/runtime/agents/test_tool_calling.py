@@ -343,7 +343,7 @@ class Derived(OnlyReply, Model):
 
 
 class Decorated(OnlyAreply):
-    """A plain function that gives a coroutine back."""
+    """A sync function that gives a coroutine back."""
 
     def areply(self, request):
         return super().areply(request)

@@ -5,13 +5,13 @@ DECORATORS = """
 #   keeps       gives back a function of the same color
 #   caches      keeps the first result: of an async function that is a coroutine, which can be awaited only once
 #   async_cache keeps awaited results; the function must be async
-#   manager     makes a context manager of a plain generator
+#   manager     makes a context manager of a sync generator
 #   async_manager  makes an async context manager of an async generator
 #   wants_plain the result is called and never awaited: an async function would not run
-#   wants_async the result is awaited: a plain function fails
+#   wants_async the result is awaited: a sync function fails
 #   either      the framework calls it, and awaits what comes back if it has to
 #   makes_async gives an async function whatever it gets
-#   makes_sync  gives a plain function whatever it gets
+#   makes_sync  gives a sync function whatever it gets
 functools.wraps functools.update_wrapper | keeps
 functools.singledispatch functools.singledispatchmethod functools.partialmethod | keeps
 functools.{lru_cache,cache,cached_property} | caches

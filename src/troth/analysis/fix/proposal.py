@@ -1,4 +1,4 @@
-"""What it would take to await in a plain function: who would have to become async with it."""
+"""What it would take to await in a sync function: who would have to become async with it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST = 200  # functions; what spreads further is nothing to propose
 
 
 class Proposal(NamedTuple):
-    """A plain function that loses calls, and the change of color that would let it await them.
+    """A sync function that loses calls, and the change of color that would let it await them.
 
     `others` are the functions that would become async with it, nearest callers first; `calls` how many calls would be
     awaited. At `tops`, further calls from module level, a loop would have to be started. `is_open` says that more
@@ -68,7 +68,7 @@ class Proposal(NamedTuple):
 
 
 def proposals(program: Program, findings: Iterable[Finding]) -> list[Proposal]:
-    """One for each plain function in which a call is lost that no fix can await, in the order of the findings."""
+    """One for each sync function in which a call is lost that no fix can await, in the order of the findings."""
     lost = Counter(
         (finding.span.path, finding.symbol)
         for finding in findings

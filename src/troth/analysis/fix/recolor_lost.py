@@ -1,4 +1,4 @@
-"""Repair what plain functions lose: make them async with their callers, and await the calls.
+"""Repair what sync functions lose: make them async with their callers, and await the calls.
 
 Where Python itself calls the function, nothing can await it; there the call is run to its end, if the user says how.
 """
@@ -40,7 +40,7 @@ _SLOTS = ("property", "cached_property", "setter", "deleter")
 
 @dataclass(frozen=True, slots=True)
 class RecolorProposal:
-    """A plain function that loses calls, and the change of color that would repair it.
+    """A sync function that loses calls, and the change of color that would repair it.
 
     `obstacle` says what stands in the way, empty where nothing does. `is_slot` says that Python itself calls it.
     """
@@ -88,7 +88,7 @@ def ways(
     overlay: Mapping[str, bytes],
     runner: str | None = None,
 ) -> list[RecolorProposal]:
-    """For each plain function that loses calls, the change of color that would go through, or what is in its way."""
+    """For each sync function that loses calls, the change of color that would go through, or what is in its way."""
     proposed = proposals(program, findings)
     if not proposed:
         return []

@@ -23,7 +23,7 @@ _FOLDER = Path(__file__).with_name("corrections")
 
 
 class Edition(NamedTuple):
-    """The distribution that the tables know from that version on, and what others have as plain functions.
+    """The distribution that the tables know from that version on, and what others have as sync functions.
 
     Nothing of the tables holds for the others where `sync` has a star. Whoever calls one of `calls`, or enters an
     object of one of the classes `enters`, has an older one.

@@ -38,17 +38,17 @@ flags:
     o  gives an awaitable or not, depending on arguments or on the class it is called on
     The method `__await__` is written with what awaiting the object gives.
     p  property: reading it is the call          c  classmethod          s  staticmethod
-No color flag: a plain function, `returns` is what it returns.
+No color flag: a sync function, `returns` is what it returns.
 """
 
 Word = Literal["p", "c", "e", "m", "t", "s", "r", "o"]
 """What a word means somewhere in a package, whatever class or module it stands in:
-    p  calling it gives a promise of any kind: flag a, g, m or w
+    p  calling it gives an awaitable of any kind: flag a, g, m or w
     c  calling it gives a coroutine
     e  it is a class whose objects only `async` can enter or loop over, or gives such an object
     m  a method that gives a coroutine, and nothing else in any class of the package
     t  one of those that only classes have which are called async: `AsyncClient` beside a plain `Client`
-    s  a method that gives no promise
+    s  a method that gives no awaitable
     r  a property that gives a coroutine
     o  a method that gives an awaitable or not (flag o): what it does is done without being awaited
 """
@@ -77,7 +77,7 @@ class ModuleEntry(TypedDict, total=False):
     v: Attributes
     """Types of module variables."""
     s: str
-    """Names of plain functions that lead to nothing async, separated by spaces."""
+    """Names of sync functions that lead to nothing async, separated by spaces."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ class Found:
     kind: Literal["module", "class", "function", "method", "attribute"]
     name: str
     sig: Sig | None = None
-    """For functions and methods. A plain function that was left out of its table has the signature `("", "", {})`."""
+    """For functions and methods. A sync function that was left out of its table has the signature `("", "", {})`."""
     type: str = ""
     """For attributes and module variables."""
 

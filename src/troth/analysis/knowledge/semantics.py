@@ -46,13 +46,13 @@ Effect = Literal[
 keeps          gives back a function of the same color
 caches         keeps the first result; of an async function that is a coroutine, which can be awaited only once
 async_cache    keeps awaited results; the function must be async
-manager        makes a context manager of a plain generator
+manager        makes a context manager of a sync generator
 async_manager  makes an async context manager of an async generator
 wants_plain    what it makes is called and never awaited: an async function would not run
-wants_async    what it makes is awaited: a plain function fails
+wants_async    what it makes is awaited: a sync function fails
 either         the framework calls the function, and awaits what comes back if it has to
 makes_async    gives an async function whatever it gets
-makes_sync     gives a plain function whatever it gets
+makes_sync     gives a sync function whatever it gets
 """
 
 Verb = Literal["awaits", "either", "calls"]
@@ -74,12 +74,12 @@ class Blocking:
 
 @dataclass(frozen=True, slots=True)
 class Spawner:
-    """A call that takes a promise, or a function that makes one, and sees to it."""
+    """A call that takes an awaitable, or a function that makes one, and sees to it."""
 
     parameter: _Positions
     """Where it takes it: a position and a name, or `*`."""
     takes: Literal["coroutine", "function", "either", "plain", "any"]
-    """`coroutine`: the promise itself; `any`: that or a function; else a function: async, of either color, or plain."""
+    """`coroutine`: the awaitable itself; `any`: that or a function; else a function: async, of either color, sync."""
     gives: Literal["task", "future", "thread_future", "awaitable", "iterator", "value", "nothing", "function"]
     keeper: Literal["caller", "callee", "loop"]
     """Who must hold what comes back for the work to be done: nobody but the `caller` means it must not be dropped."""

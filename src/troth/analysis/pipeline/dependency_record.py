@@ -2,7 +2,7 @@
 
 A file is looked at again if it changed, if something that was read for its sake is not the same any more, or if one of
 its findings tells of a place in a file that changed. Some of what is read is itself found out by looking at files (the
-plain functions that return promises, what dispatchers pick, the names that lead to a kind of call): when that comes out
+sync functions that return awaitables, what dispatchers pick, names that lead to a kind of call): when that comes out
 otherwise, whoever read it is looked at as well, until nothing new turns up.
 """
 

@@ -1,6 +1,6 @@
 """How the files look after a plan, and whether they are sound: they parse, and no new finding is in them.
 
-A function that has become async can await what it lost as a plain one; that is part of the change.
+A function that has become async can await what it lost as a sync one; that is part of the change.
 """
 
 from collections import Counter
@@ -98,7 +98,7 @@ def awaiting_lost(
     """The changes with an `await` at each call that a function lost while it was plain; and what is repaired by that.
 
     `after` is what is found after the changes, some of it only because the function is async now. Only fixes that are
-    sure are taken; and where such a function returns a coroutine, a plain one gave it to whoever awaits, on some path.
+    sure are taken; and where such a function returns a coroutine, a sync one gave it to whoever awaits, on some path.
     """
     recolored = {(function.module.path, function.qualname) for function in (*plan.definitions, *plan.followers)}
     texts = {change.path: decode(change.after, change.path) for change in changes}

@@ -4,7 +4,7 @@ The plan begins with the functions that were named and ends when nothing follows
 
 1. The family: a method turns together with its overrides and bases, and with its partners, such as the other half of
    a context manager. Functions that cannot turn (`__len__`, for example) are named as unable.
-2. The callers: each call has to be awaited, so a plain caller turns as well, with its own family, as far as the
+2. The callers: each call has to be awaited, so a sync caller turns as well, with its own family, as far as the
    cascade allows. A caller that is handed around as a callback, that the boundary holds, or that people have decided
    to leave stays plain, and the plan says why. This repeats until no other caller follows.
 3. The calls: each site gets its `await`, or, in a caller that stays plain, a call of the runner (`asyncio.run`,
@@ -12,7 +12,7 @@ The plan begins with the functions that were named and ends when nothing follows
    receiver is unknown is a question to people.
 4. The definitions: `async def`, with what tests, fixtures, generators and properties need besides.
 
-If every plain caller may run a coroutine, a follower is worth nothing that brings obstacles of its own. So the plan
+If every sync caller may run a coroutine, a follower is worth nothing that brings obstacles of its own. So the plan
 is made, the followers with obstacles are told to stay plain, and it is made again, until no new one is told. The set
 only grows, so this ends.
 
@@ -82,9 +82,9 @@ def plan_async(
     decisions: Decisions = NOTHING_DECIDED,
     properties: Properties = False,
 ) -> Plan:
-    """The plan for `functions`, and for the plain callers that `cascade` lets follow up to `boundary`.
+    """The plan for `functions`, and for the sync callers that `cascade` lets follow up to `boundary`.
 
-    What people have decided counts for more than any reason that is found here. Where every plain caller may run the
+    What people have decided counts for more than any reason that is found here. Where every sync caller may run the
     coroutine, one that would bring an obstacle of its own with it stays plain instead. With `properties`, a property
     becomes a method; with "targets" only one that is among `functions` does.
     """

@@ -41,7 +41,7 @@ Dispatched = Mapping[Function, Sequence[Dispatcher]]
 class _Round:
     """What changing a set of functions does: edits by site, what cannot be changed, and the waiting that goes.
 
-    `passing` are plain functions that return what the calls give; their own calls change with them.
+    `passing` are sync functions that return what the calls give; their own calls change with them.
     """
 
     def __init__(self, workspace: RecolorWorkspace, found: Sites, dispatched: Dispatched) -> None:

@@ -79,14 +79,14 @@ def tell(
         code,
         name,
         span(program, site.function, at or incident.at),
-        _in_words_of(site.promise, message),
+        _in_words_of(site.awaitable, message),
         "certain" if incident.sure and site.sure else "likely",
         (*site.reasons, *incident.more, *reasons_of_use(program, incident)),
         fix,
         site.function.qualname,
         site.callee,
         is_resolved=is_unchanged(program, site.target),
-        repair=_ITERATED if site.promise == "generator" and incident.kind not in _OF_GENERATORS else "",
+        repair=_ITERATED if site.awaitable == "generator" and incident.kind not in _OF_GENERATORS else "",
     )
 
 
@@ -104,11 +104,11 @@ _WORDS: Mapping[str, tuple[tuple[str, str], ...]] = {
 }
 
 
-def _in_words_of(promise: str, message: str) -> str:
+def _in_words_of(awaitable: str, message: str) -> str:
     """A message about another awaitable than a coroutine. The user's own names, in backticks, stay as they are."""
     parts = message.split("`")
     for index in range(0, len(parts), 2):
-        for word, other in _WORDS.get(promise, ()):
+        for word, other in _WORDS.get(awaitable, ()):
             parts[index] = parts[index].replace(word, other)
     return "`".join(parts)
 
@@ -126,7 +126,7 @@ def tell_at(
     fix: Fix | None = None,
     subject: str = "",
 ) -> Finding:
-    """The finding about the place `at` in `function`, where no promise is made."""
+    """The finding about the place `at` in `function`, where no awaitable is made."""
     where = span(program, function, at)
     confidence: Confidence = "certain" if sure else "likely"
     return Finding(code, name, where, message, confidence, reasons, fix, function.qualname, subject or function.name)
@@ -139,7 +139,7 @@ def await_fix(program: Program, incident: LossIncident, *, safety: Safety | None
     a generator, which nobody can await. `safety` is how sure it is at most.
     """
     site = incident.site
-    if site.promise not in {"coroutine", "future"} or _is_async_generator(site.target):
+    if site.awaitable not in {"coroutine", "future"} or _is_async_generator(site.target):
         return None
     position = standing(program, site.function.module.path, site.at, within=site.function)
     if position is None or position.is_awaited_later:

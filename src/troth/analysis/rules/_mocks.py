@@ -171,7 +171,7 @@ def _said(tree: ast.AST, made: dict[tuple[str, ...], _Made]) -> list[tuple[str, 
 
 
 def _handed(tree: ast.AST) -> dict[str, int]:
-    """The variables that a plain function is given, and the line where that is first done."""
+    """The variables that a sync function is given, and the line where that is first done."""
     by_name: dict[str, int] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id[:1].islower():

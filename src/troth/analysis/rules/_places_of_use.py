@@ -72,7 +72,7 @@ _MISUSED = {
 def reasons_of_use(program: Program, incident: LossIncident) -> tuple[Reason, ...]:
     """What the code does with the variable that holds the awaitable."""
     path = incident.site.function.module.path
-    kind = _KINDS.get(incident.site.promise, "a coroutine")
+    kind = _KINDS.get(incident.site.awaitable, "a coroutine")
     reasons = []
     for misuse in incident.misuses:
         text = f"`{incident.variable}` is {_MISUSED.get(misuse.kind, 'used as a result')}"

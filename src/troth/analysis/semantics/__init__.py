@@ -1,4 +1,4 @@
-"""All facts, linked: what names mean, what classes have, what calls give, and what becomes of promises."""
+"""All facts, linked: what names mean, what classes have, what calls give, and what becomes of awaitables."""
 
 from troth.analysis.semantics.program import Program
 

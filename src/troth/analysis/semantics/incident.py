@@ -1,4 +1,4 @@
-"""What is remembered of a place where a promise is made, and what became of it."""
+"""What is remembered of a place where an awaitable is made, and what became of it."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ __all__ = [
     "MAYBE",
     "PENDING",
     "WEAK",
+    "AwaitableKind",
     "IncidentKind",
     "KeyAsked",
     "LossIncident",
     "Misuse",
     "MisuseKind",
     "Operand",
-    "Promise",
     "Site",
     "Taker",
 ]
 
 # A "task" runs whether somebody awaits it or not; a "future" (`gather`, `run_in_executor`) gives its result only so.
-Promise = Literal["coroutine", "generator", "context", "task", "future", "iterable"]
+AwaitableKind = Literal["coroutine", "generator", "context", "task", "future", "iterable"]
 
-# What somebody does with a promise that he is given.
+# What somebody does with an awaitable that he is given.
 Taking = Literal[
     "drops it",
     "shows it",  # makes text of it
-    "opens it",  # looks inside a collection, and raises an error where it meets a promise there
+    "opens it",  # looks inside a collection, and raises an error where it meets an awaitable there
     "wants no awaitable",  # is declared, or asks, to get something else
     "compares it with a constant",
     "calls it",  # wants the function, not called
@@ -51,7 +51,7 @@ Taking = Literal[
     "unknown",
 ]
 
-# How a promise is used as if it were its result.
+# How an awaitable is used as if it were its result.
 MisuseKind = Literal[
     "alternative",
     "argument",
@@ -71,7 +71,7 @@ MisuseKind = Literal[
     "with",
 ]
 
-# What rules ask for: a misuse, or a promise that nothing awaits.
+# What rules ask for: a misuse, or an awaitable that nothing awaits.
 IncidentKind = (
     MisuseKind
     | Literal[
@@ -93,7 +93,7 @@ IncidentKind = (
     ]
 )
 
-# What may have become of a promise on the paths that lead to a point; a union of these.
+# What may have become of an awaitable on the paths that lead to a point; a union of these.
 PENDING = 1
 KEPT = 2  # handed to somebody who may keep it
 AWAITED = 4
@@ -103,13 +103,13 @@ WEAK = 16  # handed to somebody unknown who does not look like one that awaits
 
 @dataclass(eq=False)
 class Site:
-    """A call (or an access to an async property) whose value is a promise."""
+    """A call (or an access to an async property) whose value is an awaitable."""
 
     function: Function  # the function the call stands in
     at: At
     callee: str  # as written
     target: Any  # what is called: a function of the project or of a library; None where only siblings speak
-    promise: Promise
+    awaitable: AwaitableKind
     sure: bool
     why: Callable[[], tuple[Reason, ...]]
     by_siblings: bool = False  # nothing is known of the callee but that other sites await it
@@ -120,7 +120,7 @@ class Site:
 
     @property
     def reasons(self) -> tuple[Reason, ...]:
-        """Why this is known, nearest link first. Told only when asked: most promises are awaited on the spot."""
+        """Why this is known, nearest link first. Told only when asked: most awaitables are awaited on the spot."""
         return self.why()
 
     @property
@@ -135,7 +135,7 @@ class Site:
 
 
 class Taker(NamedTuple):
-    """Who is given a promise, or what is done with it."""
+    """Who is given an awaitable, or what is done with it."""
 
     words: str  # for messages; no decision reads them
     how: Taking
@@ -144,7 +144,7 @@ class Taker(NamedTuple):
 
 @dataclass
 class Misuse:
-    """A use of a promise that takes it for its result."""
+    """A use of an awaitable that takes it for its result."""
 
     kind: MisuseKind
     at: At
@@ -159,7 +159,7 @@ class Misuse:
 
 @dataclass
 class LossIncident:
-    """A promise that is lost, or something near it: the raw material of rules."""
+    """An awaitable that is lost, or something near it: the raw material of rules."""
 
     kind: IncidentKind
     site: Site
@@ -171,7 +171,7 @@ class LossIncident:
     more: tuple[Reason, ...] = field(default=())
     taker: Taker | None = None
     is_handed_over: bool = False  # an unknown callee gets it, and may await it
-    misuses: tuple[Misuse, ...] = ()  # what is done with the variable that holds the promise
+    misuses: tuple[Misuse, ...] = ()  # what is done with the variable that holds the awaitable
 
 
 class Operand(NamedTuple):

@@ -21,7 +21,7 @@ from troth.analysis.semantics.evidence.judging import Judging
 from troth.analysis.semantics.incident import AWAITED, KEPT, PENDING, LossIncident, Misuse, Site
 from troth.analysis.semantics.infer.annotations import Types
 from troth.analysis.semantics.infer.argument_inference import Passed
-from troth.analysis.semantics.infer.awaitables_in_value import holds_promise
+from troth.analysis.semantics.infer.awaitables_in_value import holds_awaitable
 from troth.analysis.semantics.infer.call_graph import Calling
 from troth.analysis.semantics.infer.call_results import Calls
 from troth.analysis.semantics.infer.classes import Classes
@@ -129,7 +129,7 @@ class Program(Walking):
         self.shared: dict[str, frozenset[str]] = {}
         self._noting: dict[str, Words[str]] = {}
         self.returning: dict[str, set[str]] = {}
-        """The plain functions of files that were seen to return promises."""
+        """The sync functions of files that were seen to return awaitables."""
         self._said: dict[str, dict[str, Any]] = {}
         self._walking: set[Function] = set()
         self._early: set[Function] = set()  # those that asked too early what their callers give
@@ -396,14 +396,14 @@ class Program(Walking):
         return assigned if assigned is not None else self.summary(function).attributes.get(name)
 
     def fate(self, function: Function, param: str) -> str:
-        """What becomes of a promise given to that parameter.
+        """What becomes of an awaitable given to that parameter.
 
         "lost", "handed over" to somebody unknown, "kept", or "asked" whether it is a result, and given back if not.
         """
         if function in self._walking or len(self._walking) > _DEEPEST_FLOW:
             return "kept"
         if any(callee.rpartition(".")[2] in _ASKING for callee in function.facts.calls):
-            return "kept"  # it looks at what it is given, so it knows what to do with a promise
+            return "kept"  # it looks at what it is given, so it knows what to do with an awaitable
         self._walking.add(function)
         try:
             flow = Flow(self, function)
@@ -425,7 +425,7 @@ class Program(Walking):
             for m in flow.misuses.get(site, ())
         )
         if is_checked and incident is not None and not _looks_before(function):
-            return "lost"  # no promise has what it asks for, whatever it does with it afterwards
+            return "lost"  # no awaitable has what it asks for, whatever it does with it afterwards
         exits = flow.exits.get(site, 0)
         if exits & KEPT and not exits & AWAITED and _asks_for_result(flow.misuses.get(site, ())):
             return "asked"  # `if not isinstance(x, dict): return x`: it gives back what it has no use for
@@ -505,11 +505,13 @@ class Program(Walking):
         """Walk through those functions of `paths` that are worth it; `incidents` then tells what was met.
 
         With `beyond`, the functions that were walked before, only others are that call one of the names in `calling`,
-        which were learned since. Returned are the names of the plain functions that were found to return promises, and
+        which were learned since. Returned are the names of the sync functions that were found to return awaitables, and
         the functions walked.
         """
         self.prepare()
-        self.asked = tuple(paths) if beyond is None else ()  # else all but the promises was told of these files before
+        self.asked = (
+            tuple(paths) if beyond is None else ()
+        )  # else all but the awaitables was told of these files before
         assert self._prefilter is not None
         prefilter = self._prefilter
         met: list[LossIncident] = []
@@ -538,7 +540,7 @@ class Program(Walking):
                             continue
                         walked.setdefault(module.path, []).append(function.index)
                         summary = self._summary_apart(function) if module.path in self.apart else self.summary(function)
-                        if not function.is_async and holds_promise(summary.returns):
+                        if not function.is_async and holds_awaitable(summary.returns):
                             names.add(function.name)
                             self.returning.setdefault(module.path, set()).add(function.name)
                         met += summary.incidents
@@ -559,7 +561,7 @@ class Program(Walking):
         path = function.module.path
         with self.reads.for_file((path, function.index)):
             summary = self.summary(function)
-        is_plain = function.is_async or not holds_promise(summary.returns)
+        is_plain = function.is_async or not holds_awaitable(summary.returns)
         if is_plain and self.has_walked(function) and not summary.incidents and not summary.stored:
             self.uneventful.setdefault(path, set()).add(function.index)
         return summary
@@ -603,13 +605,13 @@ class Program(Walking):
             self._incidents, self.walked_files, self.walked = whole, paths, walked
 
     def learn(self, returning: set[str]) -> None:
-        """Take in that these plain functions return promises."""
+        """Take in that these sync functions return awaitables."""
         self.prepare()
         assert self._prefilter is not None
         self._prefilter.grow(returning)
 
     def incidents(self) -> tuple[LossIncident, ...]:
-        """Everything that went wrong with promises on the last walk."""
+        """Everything that went wrong with awaitables on the last walk."""
         return self._incidents
 
     # -- texts and places ----------------------------------------------------------------------------------------------
@@ -661,7 +663,7 @@ def _is_inside(function: Function, others: Collection[Function]) -> bool:
 
 
 def _asks_for_result(misuses: Iterable[Misuse]) -> bool:
-    """Whether `isinstance` asks of a promise that it be something which is no promise."""
+    """Whether `isinstance` asks of an awaitable that it be something which is no awaitable."""
     return any(misuse.taker is not None and misuse.taker.name == "isinstance" for misuse in misuses)
 
 

@@ -183,7 +183,7 @@ class ModuleValue(Value):
 
 
 class Coroutine(Value):
-    """A coroutine object: the promise of a call that nobody has awaited yet."""
+    """A coroutine object: the awaitable of a call that nobody has awaited yet."""
 
     __slots__ = ("evaluate", "site")
 

@@ -24,7 +24,7 @@ def problem_in(path: str, data: bytes) -> str | None:
 
 def _compile(path: str, source: str | bytes) -> None:
     try:
-        # Not the tree alone: an `await` in a plain function is only refused when code is made of it. At the top a
+        # Not the tree alone: an `await` in a sync function is only refused when code is made of it. At the top a
         # cell may have one, and so may a script that is made of cells.
         compile(source, path, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
     except SyntaxError as error:

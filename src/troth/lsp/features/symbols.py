@@ -160,7 +160,7 @@ def _library(program: Program, value: FunctionValue, function: LibraryFunction) 
         reasons = program.reasons.of_library(value, function)
         return Painted(Color.ASYNC, function.qualname, reasons, kinds[0] if kinds else "awaitable")
     package = function.qualname.partition(".")[0]
-    return Painted(Color.SYNC, function.qualname, (Reason(f"`{function.qualname}` of {package} is a plain function"),))
+    return Painted(Color.SYNC, function.qualname, (Reason(f"`{function.qualname}` of {package} is a sync function"),))
 
 
 def _kind_of(awaitable: Value | None) -> Gives:

@@ -105,7 +105,7 @@ def _check(agent: object, name: str, color: Color, cls: str) -> None:
     if actual is color:
         return
     if name == "astep" and actual is Color.SYNC and _wraps_async(method):
-        return  # a plain decorator around an `async def`: what it returns is awaited all the same
+        return  # a sync decorator around an `async def`: what it returns is awaited all the same
     right_name, signature = ("astep", "def step") if name == "step" else ("step", "async def astep")
     if color is Color.SYNC and actual is Color.ASYNC:
         problem = f"`{cls}.step` is `async def`. It would make a coroutine at each step, and nothing would run"

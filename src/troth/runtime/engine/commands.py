@@ -105,7 +105,7 @@ class Step(_StepFields):
         shows: Shows = "all",
     ) -> Self:
         """Look at the call before anything happens: its color, its arguments, its time."""
-        # A decision in a loop asks for the same plain function again and again: its color is told once.
+        # A decision in a loop asks for the same sync function again and again: its color is told once.
         color = _colors.get(call) if type(call) is FunctionType else None
         if color is None:
             color = _color_of(name, call)

@@ -66,7 +66,7 @@ def caller_of(request: Request) -> Caller:
     return caller
 
 
-async def _caller(request: Request) -> Caller:  # async: FastAPI calls a plain one in a thread
+async def _caller(request: Request) -> Caller:  # async: FastAPI calls a sync one in a thread
     return caller_of(request)
 
 

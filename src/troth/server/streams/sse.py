@@ -55,7 +55,7 @@ async def _cursor(request: Request) -> int:
 
 
 @resolved_by(_cursor)
-async def cursor_of(  # async: FastAPI calls a plain one in a thread
+async def cursor_of(  # async: FastAPI calls a sync one in a thread
     request: Request,
     after: Annotated[int | None, Query(ge=0, description="the number of the last event that you have")] = None,
 ) -> int:
@@ -90,7 +90,7 @@ _BOOL = TypeAdapter(bool)
 
 
 @resolved_by(_following)
-async def following(  # async: FastAPI calls a plain one in a thread
+async def following(  # async: FastAPI calls a sync one in a thread
     follow: Annotated[bool, Query(description="false to end with what there is now")] = True,  # noqa: FBT002
 ) -> bool:
     """Whether a stream waits for what is to come."""

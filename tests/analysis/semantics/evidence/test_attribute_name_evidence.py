@@ -107,7 +107,7 @@ SILENT = {
         "app.py": "import grpc_like\nclass Plain:\n    def __init__(self):\n        self.state_event = grpc_like.event()\n"
         "    def close(self):\n        self.state_event.wait()\n",
     },
-    "a variable in a plain function": {
+    "a variable in a sync function": {
         "light.py": LIGHT,
         "app.py": "async def use(light):\n    await light.start()\ndef again(light):\n    light.start()\n",
     },

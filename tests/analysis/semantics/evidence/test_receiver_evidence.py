@@ -55,9 +55,9 @@ SILENT = {
     "it sets the object up": f"async def use(orders):\n{AWAITED}    orders.set_currency('EUR')\n    orders.register(print)\n    orders.add_listener(print)\n",
     "every other object has one": f"async def use(orders):\n{AWAITED}    orders.append(1)\n    orders.clear()\n",
     "the end of it is waited for": f"async def use(orders):\n{AWAITED}    orders.close()\n    await orders.wait_closed()\n",
-    "in a plain function": f"async def use(orders):\n{AWAITED}def drop(orders):\n    orders.erase_order(1)\n",
+    "in a sync function": f"async def use(orders):\n{AWAITED}def drop(orders):\n    orders.erase_order(1)\n",
     "the object of another class": f"class Shop:\n{OF_SELF}class Other:\n    async def erase_order(self):\n        self.shop.erase_order(1)\n",
-    "a plain namesake in the project": f"class Orders:\n    def erase_order(self, x): ...\nasync def use(orders):\n{AWAITED}    orders.erase_order(1)\n",
+    "a sync namesake in the project": f"class Orders:\n    def erase_order(self, x): ...\nasync def use(orders):\n{AWAITED}    orders.erase_order(1)\n",
     "a class of the project that lacks it": f"class Orders:\n    async def create_order(self, x): ...\nasync def use(orders):\n{AWAITED}"
     "async def drop():\n    orders = Orders()\n    orders.erase_order(1)\n",
     "a library that is known": f"import aiohttp\nasync def use(orders):\n{AWAITED}async def drop():\n"

@@ -196,13 +196,13 @@ def test_an_argument_that_everybody_else_awaits(awaited: int, told: int) -> None
     ("caller", "told"),
     [
         pytest.param(
-            "def start_{}(screen, endpoint):\n    screen.show(endpoint.post_form(1))\n", 1, id="plain functions"
+            "def start_{}(screen, endpoint):\n    screen.show(endpoint.post_form(1))\n", 1, id="sync functions"
         ),
         pytest.param("async def start_{}(endpoint):\n    endpoint.post_form(1)\n", 0, id="async functions"),
     ],
 )
 def test_callers_that_cannot_await(caller: str, told: int) -> None:
-    """A plain function gives the promise to somebody else, and says little of what an async one has to do with it."""
+    """A sync function gives the promise to somebody else, and says little of what an async one has to do with it."""
     uses = "".join(f"async def use_{n}(endpoint):\n    await endpoint.post_form(1)\n" for n in range(6))
     others = "".join(caller.format(n) for n in range(6))
     app = "async def main(endpoint):\n    endpoint.post_form(1)\n"

@@ -112,7 +112,7 @@ SEEN = {
     "send_it = far if os.environ else near\nasync def main():\n    send_it()  # lost\n",
     "an attribute that may be missing": f"{USE}class A:\n    def make(self):\n        self.store = Store()\n"
     "    async def close(self):\n        store = getattr(self, 'store', None)\n        if store is not None:\n            store.save()  # lost\n",
-    "a plain function that a library makes async": "from asgiref.sync import sync_to_async\n@sync_to_async\ndef load_user(): ...\n"
+    "a sync function that a library makes async": "from asgiref.sync import sync_to_async\n@sync_to_async\ndef load_user(): ...\n"
     "async def main():\n    load_user()  # lost\n",
     "a function that a library exports under another name": "import trio\nasync def main(f):\n    trio.to_thread.run_sync(f)  # lost\n",
     "a package that has nothing but modules": "import websockets.asyncio.client\nasync def main(url):\n"
@@ -194,7 +194,7 @@ SILENT = {
     "what an interface declares as plain, and one of those that implement it": "from abc import ABC, abstractmethod\n"
     "class Base(ABC):\n    @abstractmethod\n    def refill_cart(self): ...\nclass Cart(Base):\n    async def refill_cart(self): ...\n"
     "class Tray(Base):\n    def refill_cart(self):\n        return 1\nasync def main(x):\n    x.refill_cart()\n",
-    "a plain method that does nothing unless it is overridden": "class Base:\n    def refill_cart(self):\n        pass\n"
+    "a sync method that does nothing unless it is overridden": "class Base:\n    def refill_cart(self):\n        pass\n"
     "class Cart(Base):\n    async def refill_cart(self): ...\nasync def main(x):\n    x.refill_cart()\n",
     "what hands a call on to the object that it wraps": "class Hooks:\n    def __init__(self, hook):\n        self.hook = hook\n"
     "    async def on_start_of_run(self):\n        self.hook.on_start_of_run()\n"
@@ -202,7 +202,7 @@ SILENT = {
     "gathered out of pairs": "import asyncio\nasync def f(x): ...\nasync def main(xs):\n    jobs = []\n    for x in xs:\n"
     "        jobs.append((f(x), x))\n    done = await asyncio.gather(*(job[0] for job in jobs))\n    ids = [job[1] for job in jobs]\n"
     "    for one, x in zip(done, ids, strict=False):\n        print(x.name, one.name)\n",
-    "one of two classes, in a plain function": "class Live:\n    async def enter_all(self): ...\nclass Plain:\n    def enter(self): ...\n"
+    "one of two classes, in a sync function": "class Live:\n    async def enter_all(self): ...\nclass Plain:\n    def enter(self): ...\n"
     "class User:\n    @property\n    def stack(self) -> Live:\n        return make()\n    def go(self):\n        a, b = self.stack.enter_all()\n"
     "    def end(self):\n        if isinstance(self.stack, Plain):\n            self.stack.enter()\n",
     "of two functions of one name the one at hand": "async def main(wants, pages, give):\n    if wants:\n        async def read():\n"
@@ -234,7 +234,7 @@ SILENT = {
     "a method of what a call has made, awaited by some": "from chat import message\n"
     + "".join(f"async def say{n}():\n    await message({n}).send()\n" for n in range(3))
     + "async def main():\n    message('x').send()\n",
-    "an async twin that the project has as a plain method too": "class Model:\n    def __init__(self, inner):\n        self.inner = inner\n"
+    "an async twin that the project has as a sync method too": "class Model:\n    def __init__(self, inner):\n        self.inner = inner\n"
     "    async def aclose(self):\n        self.inner.aclose()\nclass Other:\n    def aclose(self): ...\n",
     "one of two classes that callers give is plain": "import asyncio\nclass Near:\n    async def start(self): ...\nclass Far:\n    def start(self): ...\n"
     "async def run(link):\n    link.start()\ndef near():\n    asyncio.run(run(Near()))\ndef far():\n    asyncio.run(run(Far()))\n",

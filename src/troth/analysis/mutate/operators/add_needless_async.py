@@ -24,7 +24,7 @@ _FUNCTION, _METHOD = "function", "method"
 
 
 def find(module: SourceModule, project: MutatedProject) -> Iterator[Mutant]:
-    """Every plain function whose callers are all async functions of the same file."""
+    """Every sync function whose callers are all async functions of the same file."""
     places = NumberedPlaces(module, "add-needless-async")
     uses = _uses(module)
     for outermost in module.functions:
@@ -177,7 +177,7 @@ OPERATOR = Operator(
             "function",
         ),
         OperatorCase("awaited as it is", "def g(): pass\nasync def f():\n    await g()\n", None),
-        OperatorCase("a plain caller", "def g(): pass\ndef f(): g()\nasync def h(): g()\n", None),
+        OperatorCase("a sync caller", "def g(): pass\ndef f(): g()\nasync def h(): g()\n", None),
         OperatorCase("it has no callers", "def g(): pass\nasync def f(): pass\n", None),
         OperatorCase("passed as a value", "def g(): pass\nasync def f():\n    g()\n    h(g)\n", None),
         OperatorCase("named in a string", "__all__ = ['g']\ndef g(): pass\nasync def f():\n    g()\n", None),

@@ -1,6 +1,6 @@
 """Sync for async callback.
 
-What it plants: where an async function is handed to somebody who calls and awaits it, a plain lambda is handed over
+What it plants: where an async function is handed to somebody who calls and awaits it, a sync lambda is handed over
 instead. The caller then awaits None and fails, or an `except` around it makes the step vanish.
 What it leaves alone: slots that are not seen to await what they are given, because many take either color.
 """
@@ -66,7 +66,7 @@ def _arguments_for(call: ast.Call, position: int | None, name: str) -> Iterator[
 
 OPERATOR = Operator(
     name="sync-for-async-callback",
-    summary="hand over a plain function where an async one is called and awaited",
+    summary="hand over a sync function where an async one is called and awaited",
     shapes=(_POSITION, _KEYWORD),
     find=find,
     kinds={

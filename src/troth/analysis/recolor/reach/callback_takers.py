@@ -43,7 +43,7 @@ def _doubt(mention: Mention, to: Color) -> str:
 
 
 def is_called_plain(program: Program, mention: Mention) -> bool:
-    """Whether a library is given the function that is known to call it as a plain one, such as a thread."""
+    """Whether a library is given the function that is known to call it as a sync one, such as a thread."""
     return mention.taker is not None and asked(program, mention.taker)[0] == "sync"
 
 

@@ -1,4 +1,4 @@
-"""Find whether a plain function starts an event loop: what runs one cannot be run by one."""
+"""Find whether a sync function starts an event loop: what runs one cannot be run by one."""
 
 import ast
 import re
@@ -20,7 +20,7 @@ _RUNNING = re.compile(r"(?:asyncio|uvloop)\.run|[\w.()]+\.run_until_complete")  
 def loop_start(
     program: Program, function: Function, undone: Collection[Function] = (), *, is_own_allowed: bool = False
 ) -> str | None:
-    """How the function starts a loop, itself or by a plain function that it calls; None if it does not.
+    """How the function starts a loop, itself or by a sync function that it calls; None if it does not.
 
     With `is_own_allowed` only the functions that it calls matter, because it awaits what it ran before; `undone` are
     others that do so.

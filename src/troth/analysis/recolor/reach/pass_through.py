@@ -1,4 +1,4 @@
-"""Find plain functions that give a coroutine which somebody else made: as `async def` they give what it gives.
+"""Find sync functions that give a coroutine which somebody else made: as `async def` they give what it gives.
 
 For whoever calls them nothing changes: there was something to await before, and there is now.
 """

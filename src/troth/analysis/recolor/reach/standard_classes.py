@@ -12,7 +12,7 @@ _DEEPEST = 8  # bases of bases
 
 
 def is_plain_in_standard_library(qualified: str, name: str) -> bool:
-    """Whether a class of the standard library (`logging.Formatter`) has a plain method of that name."""
+    """Whether a class of the standard library (`logging.Formatter`) has a sync method of that name."""
     module, _, cls = qualified.rpartition(".")
     if module.partition(".")[0] not in sys.stdlib_module_names:
         return False

@@ -17,7 +17,7 @@ from troth.analysis.recolor.reach.properties import kept_property
 from troth.analysis.recolor.rewrite.generators import keeps_generator
 from troth.analysis.recolor.rewrite.unittest_base import is_unittest, isolated
 from troth.analysis.semantics import Program
-from troth.analysis.semantics.infer.never_awaitable import gives_no_promise
+from troth.analysis.semantics.infer.never_awaitable import gives_no_awaitable
 from troth.analysis.semantics.queries.color_requirements import is_protocol
 from troth.analysis.semantics.symbols import Class, Function
 
@@ -64,7 +64,7 @@ def awaited_already(program: Program, functions: Sequence[Function], sites: Site
     unable = []
     for function in functions:
         awaited = [site for site in sites.calls if function in site.functions and site.use.kind in _AWAITS]
-        if awaited and not gives_no_promise(program, function):
+        if awaited and not gives_no_awaitable(program, function):
             why = f"returns what its callers already await ({awaited[0].path}:{awaited[0].line})"
             unable.append(Waits(function, why, function.place[1], _lines(function)))
     return unable
@@ -97,7 +97,7 @@ def unable_among(
             elif (why := kept_property(program, function)) is not None:
                 unable.append(Waits(function, why, function.place[1]))
         elif function.decorated_with(*_UNABLE):
-            unable.append(Waits(function, "has a decorator that asks for a plain function", function.place[1]))
+            unable.append(Waits(function, "has a decorator that asks for a sync function", function.place[1]))
         elif is_unittest(program, function):
             base = isolated(workspace, function)
             unable += [Waits(function, base, function.place[1])] if isinstance(base, str) else []

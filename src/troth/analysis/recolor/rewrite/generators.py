@@ -153,7 +153,7 @@ def site_entered(site: CallSite, entered: Collection[ast.expr]) -> list[Edit] | 
         return on_stack
     why = "it is entered by a statement that enters others, too"
     if outer is None:
-        why = f"it is given to `{site.use.by}`, which enters it as a plain context manager"
+        why = f"it is given to `{site.use.by}`, which enters it as a sync context manager"
     return Obstacle(site.path, site.line, site.text, why, site.functions)
 
 

@@ -18,7 +18,7 @@ __all__ = ["PassThrough", "Rewritten", "awaits_dropped", "definition_made_plain"
 
 
 class PassThrough(NamedTuple):
-    """A plain function that returns the coroutine: it gives what the call gives, so its own calls change as well."""
+    """A sync function that returns the coroutine: it gives what the call gives, so its own calls change as well."""
 
     function: Function
 
@@ -75,7 +75,7 @@ def site_made_plain(site: CallSite, ours: Collection[ast.Call]) -> Rewritten:
 
 
 def _passed_on(site: CallSite, ours: Collection[ast.Call]) -> Rewritten:
-    """A plain function whose every `return` gives the coroutine of such a call."""
+    """A sync function whose every `return` gives the coroutine of such a call."""
     around = site.tree.around(site.node)
     if isinstance(around, ast.AsyncFunctionDef):
         return _problem(site, f"its coroutine is returned by `async def {around.name}`, so it is awaited twice")

@@ -141,7 +141,7 @@ _RUNS = frozenset({"run", "run_until_complete"})
 
 
 def _is_run_helper(call: Call, runners: frozenset[str] = _RUNS) -> bool:
-    """Whether a plain function of the project runs what it is given: `def run(coro): return asyncio.run(coro)`."""
+    """Whether a sync function of the project runs what it is given: `def run(coro): return asyncio.run(coro)`."""
     functions = [member.function for member in members_of(call.callee) if isinstance(member, FunctionValue)]
     return bool(functions) and all(
         isinstance(function, Function) and runs_its_argument(function, runners) for function in functions

@@ -41,7 +41,7 @@ def plain_attribute(name: str) -> str | None:
 
 
 def plain_class(name: str) -> str:
-    """How the plain twin of a class is called: `AsyncStore` is the twin of `Store`, and `Store` that of `SyncStore`."""
+    """How the sync twin of a class is called: `AsyncStore` is the twin of `Store`, and `Store` that of `SyncStore`."""
     if name.startswith("Async") and len(name) > len("Async"):
         return name.removeprefix("Async")
     if name.endswith("Async") and len(name) > len("Async"):
@@ -52,7 +52,7 @@ def plain_class(name: str) -> str:
 
 
 def plain_dotted(dotted: str) -> str | None:
-    """The plain twin of something of a library by its full name (`httpx.AsyncClient`); None if none is known."""
+    """The sync twin of something of a library by its full name (`httpx.AsyncClient`); None if none is known."""
     if dotted in _DOTTED:
         return _DOTTED[dotted]
     head, _, last = dotted.rpartition(".")

@@ -1,4 +1,4 @@
-"""Write the plain twin of an async class from its text."""
+"""Write the sync twin of an async class from its text."""
 
 import ast
 import re
@@ -36,7 +36,7 @@ class Twin:
 
 
 def twin_of(workspace: RecolorWorkspace, cls: Class) -> Twin:
-    """The plain twin of `cls`, right below it in its file, between two comments that say where it comes from."""
+    """The sync twin of `cls`, right below it in its file, between two comments that say where it comes from."""
     tree = workspace.tree(cls.module.path)
     assert tree is not None
     node = next(node for node in ast.walk(tree.module) if _is_at(node, cls))
@@ -45,7 +45,7 @@ def twin_of(workspace: RecolorWorkspace, cls: Class) -> Twin:
     text = writing.text()
     newline = "\r\n" if "\r\n" in tree.text.value else "\n"
     target = f"{cls.module.path}:{cls.name}"
-    begin = f"# troth: the plain twin of {cls.name}; `troth recolor {target} --to both` writes it again"
+    begin = f"# troth: the sync twin of {cls.name}; `troth recolor {target} --to both` writes it again"
     block = newline.join((begin, text, _END, ""))
     start, end = _old_block(tree, node, cls.name)
     is_ended = tree.text.value[:start].endswith("\n")
@@ -70,7 +70,8 @@ def _is_at(node: ast.AST, cls: Class) -> bool:
 def _old_block(tree: Tree, node: ast.ClassDef, name: str) -> tuple[int, int]:
     """Where the twin stands now, with its comments; an empty place behind the class where there is none."""
     text = tree.text.value
-    begin = text.find(f"# troth: the plain twin of {name};")
+    words = ("sync", "plain")  # as it is written now, and as it was in 0.1.0
+    begin = max(text.find(f"# troth: the {word} twin of {name};") for word in words)
     if begin >= 0:
         end = text.find(_END, begin)
         if end >= 0:
@@ -99,7 +100,7 @@ class Writing:
     name: str = ""
 
     def text(self) -> str:
-        """The class with all that is async in it made plain."""
+        """The class with all that is async in it made sync."""
         assert self.cls is not None
         self.name = plain_class(self.cls.name)
         first = self.node.decorator_list[0] if self.node.decorator_list else self.node
@@ -173,7 +174,7 @@ class Writing:
         return cut
 
     def _stays_async(self, call: ast.Call) -> str | None:
-        """Why a call that is awaited has no plain twin; None if it has one, or is of something nobody knows."""
+        """Why a call that is awaited has no sync twin; None if it has one, or is of something nobody knows."""
         value = looked_up(self.workspace, self.tree, call.func, self.inside(call))
         for member in members_of(value) if value is not None else ():
             function = member.function if isinstance(member, FunctionValue) else None

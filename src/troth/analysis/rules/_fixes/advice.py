@@ -11,7 +11,7 @@ __all__ = ["command_run_by_hand", "coroutine_awaited_itself", "function_handed_o
 
 
 class _Library(NamedTuple):
-    starts: str  # how a plain function on the loop's own thread starts a coroutine of `work`
+    starts: str  # how a sync function on the loop's own thread starts a coroutine of `work`
     runs: str  # how one in another thread, or in no loop, does
 
 
@@ -32,14 +32,14 @@ def plain_function_that_starts(module: Module) -> str:
     """For a slot whose callbacks are called on the loop's thread, or in any other."""
     own = _library(module)
     return (
-        f"give it a plain function that starts the coroutine: `lambda: {own.starts}` on the loop's own thread, "
+        f"give it a sync function that starts the coroutine: `lambda: {own.starts}` on the loop's own thread, "
         f"`lambda: {own.runs}` in a thread or a command"
     )
 
 
 def coroutine_awaited_itself(name: str) -> str:
-    """For `await to_thread(work)`: the thread is for plain functions."""
-    return f"await `{name}(…)` itself: a thread is for plain functions, and this one does not block the event loop"
+    """For `await to_thread(work)`: the thread is for sync functions."""
+    return f"await `{name}(…)` itself: a thread is for sync functions, and this one does not block the event loop"
 
 
 def command_run_by_hand(module: Module) -> str:
@@ -51,6 +51,6 @@ def function_handed_over(module: Module) -> str:
     """For a coroutine in the place of a function."""
     return (
         "await it; where a function is wanted, hand over the function and its arguments (`start_soon(work, 1)`, "
-        "`start_soon(partial(work, n=1))`), or, where that has to be a plain one, "
+        "`start_soon(partial(work, n=1))`), or, where that has to be a sync one, "
         f"`lambda: {_library(module).starts.replace('work()', 'work(1)').replace('work)', 'work, 1)')}`"
     )

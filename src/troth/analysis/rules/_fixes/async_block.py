@@ -27,7 +27,7 @@ def async_for_fix(program: Program, incident: LossIncident) -> Fix | None:
     """`async for` where a plain loop or comprehension reads an async generator; a list where it is read at once."""
     site = incident.site
     safety: Safety = "sure" if incident.sure and site.sure else "likely"
-    if site.promise == "iterable":
+    if site.awaitable == "iterable":
         return _loop_itself(program, incident, safety)
     position = standing(program, site.function.module.path, site.at)
     if position is None or not _may_wait(position):

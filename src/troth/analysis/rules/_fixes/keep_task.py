@@ -45,7 +45,7 @@ def keep_fix(program: Program, incident: LossIncident) -> Fix | None:
     ):
         return None
     is_thread = incident.site.callee.rpartition(".")[2] == "run_in_executor"
-    if incident.site.promise == "future" and (not is_thread or _is_last(position)):
+    if incident.site.awaitable == "future" and (not is_thread or _is_last(position)):
         awaited = position.awaited()
         return Fix("await it", "likely", awaited) if awaited is not None else None
     kind = "Future" if is_thread else "Task"

@@ -1,4 +1,4 @@
-"""Write a function plain that was async for nothing: its `def`, and every call of it."""
+"""Make a function sync that was async for nothing: its `def`, and every call of it."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def free_fix(program: Program, one: Needless) -> Fix | None:
 
 
 def loses(program: Program, function: Function) -> bool:
-    """Whether something is wrong with a promise in the function: it waits for nothing because an `await` is missing."""
+    """Whether something is wrong with an awaitable in the function: it waits for nothing because an `await` is missing."""
     return program.is_chosen(function) and any(
         incident.site.function is function for incident in program.summary(function).incidents
     )
 
 
 def dispatch_fix(program: Program, dispatcher: Dispatcher, free: list[Function]) -> Fix | None:
-    """Let the dispatcher await only what can be awaited, and make plain the handlers that nobody else mentions."""
+    """Let the dispatcher await only what can be awaited, and make sync the handlers that nobody else mentions."""
     call = dispatcher.call
     position = standing(program, call.caller.module.path, call.at)
     if position is None or position.path.endswith(".ipynb"):
@@ -67,7 +67,7 @@ def dispatch_fix(program: Program, dispatcher: Dispatcher, free: list[Function])
     ]
     plain = [edit for function in freed for edit in _plain(program, function) or ()]
     count = f"{len(freed)} handler" + ("s" if len(freed) != 1 else "")
-    title = "await only what can be awaited" + (f", and make {count} plain" if freed else "")
+    title = "await only what can be awaited" + (f", and make {count} sync" if freed else "")
     return Fix(title, "likely", (*edits, *plain))
 
 

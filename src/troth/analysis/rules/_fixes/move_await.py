@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from troth.analysis.facts.names import callee_text
 from troth.analysis.findings import Edit
-from troth.analysis.semantics.infer.never_awaitable import gives_no_promise
+from troth.analysis.semantics.infer.never_awaitable import gives_no_awaitable
 from troth.analysis.semantics.symbols import Class, Function
 from troth.analysis.semantics.values import ClassObject
 
@@ -49,7 +49,7 @@ def await_moved(program: Program, here: Standing, target: object) -> MovedChain 
         method = _method(program, target, links)
         if method is None or method.is_async:
             return MovedChain(here.awaited(), method is not None, is_guess=method is None)
-        if not gives_no_promise(program, method):
+        if not gives_no_awaitable(program, method):
             return MovedChain(here.awaited(), is_sure=False)
     start, _ = here.offsets(awaited)
     if here.awaited() is None or _AWAIT.fullmatch(here.text[start : here.start]) is None:

@@ -55,7 +55,7 @@ CASES = [
         bad="import asyncio\nasync def mail(): ...\nasync def start():\n    task = asyncio.create_task(mail())  # here\n    print('started')\n",
     ),
     Case(
-        "in a plain function",
+        "in a sync function",
         bad="import asyncio\nasync def mail(): ...\ndef start():\n    _ = asyncio.create_task(mail())  # here\n",
     ),
     Case(
@@ -71,7 +71,7 @@ CASES = [
         bad="import asyncio\nasync def mail(): ...\nasync def start():\n    mails = asyncio.gather(mail(), mail())  # here\n    print('started')\n",
     ),
     Case(
-        "in a plain function that runs the loop",
+        "in a sync function that runs the loop",
         good="import asyncio\nasync def mail(): ...\ndef start():\n    loop = asyncio.new_event_loop()\n    task = loop.create_task(mail())\n    loop.run_forever()\n",
     ),
     Case(

@@ -31,9 +31,9 @@ _BASE = "class Tool:\n    def run(self, x):\n        return x\n    async def aru
 _PLAIN = "class Search(Tool):\n    def run(self, x):{mark}\n        return find(x)\n"
 _AWAITS = "async def main(tool: Tool):\n    return await tool.arun(1)\n"
 CASES = [
-    Case("the plain side, and the async one is awaited", bad=_BASE + _PLAIN.format(mark="  # here") + _AWAITS),
+    Case("the sync side, and the async one is awaited", bad=_BASE + _PLAIN.format(mark="  # here") + _AWAITS),
     Case(
-        "the async side, and the plain one is called",
+        "the async side, and the sync one is called",
         bad=_BASE
         + "class Search(Tool):\n    async def arun(self, x):  # here\n        return await self.wait(x)\n"
         + "def main(tool: Tool):\n    return tool.run(1)\n",
@@ -115,7 +115,7 @@ CASES = [
     ),
     Case("nobody calls either", good=_BASE + _PLAIN.format(mark="")),
     Case(
-        "a plain way to the async side",
+        "a sync way to the async side",
         good=_BASE + "class Search(Tool):\n    def run(self, x):\n        return asyncio.run(self.arun(x))\n" + _AWAITS,
     ),
     Case(
@@ -170,7 +170,7 @@ def _judge(program: Program, cls: Class, override: Function, name: str) -> Itera
             mine.is_async == function.is_async
             or override.is_async != mine.is_async
             or _leads_to(program, base, function, name)
-            or _leads_to(program, base, override, twin)  # a plain way to the async side, for others to take
+            or _leads_to(program, base, override, twin)  # a sync way to the async side, for others to take
             or _is_used_within(program, cls, name)
         ):
             continue

@@ -72,7 +72,7 @@ def check(program: Program) -> Iterator[Finding]:
 
 
 def _shims(program: Program) -> dict[str, list[Function]]:
-    """The async methods that only hand a plain method of the same object to a thread, by name."""
+    """The async methods that only hand a sync method of the same object to a thread, by name."""
     by_name: dict[str, list[Function]] = {}
     for path, indexes in program.said("shims").items():
         for function in map(program.module(path).function, indexes):
@@ -123,7 +123,7 @@ def _judge(program: Program, call: Call, shims: dict[str, list[Function]]) -> It
         return  # a test that looks whether the method is there routes nothing by it
     for shim in shims[name]:
         if shim.owner is not None and shim.owner is program.classes.holder(cls, name):
-            message = f"every `{cls.name}` says yes to `{call.text}(…)` here: its `{name}` is a shim that runs the plain twin in a thread"
+            message = f"every `{cls.name}` says yes to `{call.text}(…)` here: its `{name}` is a shim that runs the sync twin in a thread"
             yield tell_at(
                 program, "TR501", "shim-taken-for-native", call.caller, call.at, message, sure=False,
                 reasons=(Reason(f"`{shim.qualname}` does nothing but hand its twin to a thread", *shim.place),), subject=name,

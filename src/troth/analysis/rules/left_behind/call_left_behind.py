@@ -33,7 +33,7 @@ CASES = [
         good="from unknown import db\nasync def one():\n    await db.commit()\nasync def two():\n    db.commit()\n"
         "async def three():\n    db.commit()\n",
     ),
-    Case("in a plain function", good=f"{_TWO}def three():\n    db.commit()\n"),
+    Case("in a sync function", good=f"{_TWO}def three():\n    db.commit()\n"),
     Case(
         "the file of a plain `with`",
         good="from aiofiles import open as aopen\nasync def one(f):\n    await f.write(1)\nasync def two(f):\n    await f.write(2)\n"
@@ -55,7 +55,7 @@ _SILENT = frozenset({"async with", "async iteration", "with", "sometimes awaited
 
 
 def _is_meant(program: Program, incident: LossIncident) -> bool:
-    """Whether a promise may be wanted here: one that goes on to somebody else, of a callee that few await."""
+    """Whether an awaitable may be wanted here: one that goes on to somebody else, of a callee that few await."""
     if incident.kind == "handed over":
         return not incident.site.is_firm
     if incident.kind == "returned":

@@ -1,7 +1,7 @@
 """Blocking call.
 
 What it finds: a call that blocks its thread (sleep, network, subprocess, lock, queue, the result of a future) in an
-`async def`, or in a plain function that an `async def` calls: such a function is reported once, with the number of its
+`async def`, or in a sync function that an `async def` calls: such a function is reported once, with the number of its
 callers. In a file of tests each such callee is reported once, and its fix repairs them all. Reading a whole file and starting
 a program are reported by `brief-blocking-call` (TR606), on request.
 Why it matters: while it waits, the loop is blocked: no other request, timer or heartbeat is served.

@@ -1,12 +1,12 @@
 """Loop in a running loop.
 
 What it finds: `asyncio.run`, `run_until_complete` and their like where a loop is running already: in an `async def`, in
-a plain function that an `async def` calls, or in a cell of a notebook. Also `troth.bridge.run` in the body of an
+a sync function that an `async def` calls, or in a cell of a notebook. Also `troth.bridge.run` in the body of an
 `async def`.
 Why it matters: it raises "cannot be called from a running event loop", and the coroutine it was given never runs. In a
 script it works; inside FastAPI, Jupyter or another coroutine it does not. `bridge.run` works there too, but it is made for
-plain functions: it blocks the loop around it until the coroutine is done, which `await` does not.
-How to repair: await the coroutine in the async function itself. Where the plain function has to stay plain, cross with
+sync functions: it blocks the loop around it until the coroutine is done, which `await` does not.
+How to repair: await the coroutine in the async function itself. Where the sync function has to stay plain, cross with
 `troth.bridge.run`, or call it in a thread.
 How sure the fix is: `await` in place of `asyncio.run(…)` does what was intended; it is sure where the call stands in the
 async function itself.
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 CASES = [
     Case(
-        "a bridge for plain functions, in an async one",
+        "a bridge for sync functions, in an async one",
         bad="from troth import bridge\nasync def f(): ...\nasync def main():\n    return bridge.run(f())  # here\n",
         fixed="from troth import bridge\nasync def f(): ...\nasync def main():\n    return await f()  # here\n",
     ),
@@ -48,11 +48,11 @@ CASES = [
         bad="from troth.bridge import run as cross\nasync def f(): ...\nasync def main():\n    return cross(f(), timeout=3)  # here\n",
     ),
     Case(
-        "a bridge in a plain function, whoever calls it",
+        "a bridge in a sync function, whoever calls it",
         good="from troth import bridge\nasync def f(): ...\ndef load():\n    return bridge.run(f())\nasync def main():\n    return load()\n",
     ),
     Case(
-        "a bridge in a plain function within an async one",
+        "a bridge in a sync function within an async one",
         good="from troth import bridge\nasync def f(): ...\nasync def main(each, rows):\n    each(rows, lambda row: bridge.run(f()))\n    def load():\n        return bridge.run(f())\n    each(rows, load)\n",
     ),
     Case(
@@ -145,7 +145,7 @@ def check(program: Program) -> Iterator[Finding]:
         )  # fmt: skip
     for call in _crossings(program):
         message = (
-            f"`{call.text}(…)` blocks the loop that runs already until the coroutine is done: it is for plain functions"
+            f"`{call.text}(…)` blocks the loop that runs already until the coroutine is done: it is for sync functions"
         )
         yield Finding(
             "TR601", "loop-in-running-loop", span(program, call.caller, call.at), message, "certain",
@@ -190,7 +190,7 @@ def _imports_troth(file: FileFacts) -> bool:
 
 
 def ways_to_nested_starts(program: Program) -> Iterator[Link]:
-    """The calls in async functions that lead to a plain one that starts a loop."""
+    """The calls in async functions that lead to a sync one that starts a loop."""
     for link in _chains(program).indirect():
         caller = link.call.caller
         if is_test(caller.module.path) and _REPLACED.search(program.text(caller.module.path).cut(*caller.facts.at)):

@@ -1,6 +1,6 @@
 """Task from a thread.
 
-What it finds: `asyncio.create_task`, `ensure_future` or `get_running_loop` in a plain function that is given to a thread, or
+What it finds: `asyncio.create_task`, `ensure_future` or `get_running_loop` in a sync function that is given to a thread, or
 that such a function calls.
 Why it matters: no loop runs in that thread: the call raises "no running event loop", and the coroutine never runs.
 How to repair: hand the coroutine to the loop's thread: `asyncio.run_coroutine_threadsafe(work(), loop)`, with the loop

@@ -1,7 +1,7 @@
 """Waiting for its own loop.
 
 What it finds: `asyncio.run_coroutine_threadsafe(…, loop).result()` in an `async def` that runs on that very loop, or in a
-plain function that an `async def` gives its own loop to.
+sync function that an `async def` gives its own loop to.
 Why it matters: the loop is blocked until the result is there, and the result waits for the loop: both wait forever.
 How to repair: `await` the coroutine; `run_coroutine_threadsafe` is for other threads.
 How sure the fix is: `await` does what was intended; it is sure where the loop is fetched in the same function.
@@ -52,11 +52,11 @@ CASES = [
         bad="import asyncio\nasync def f(): ...\nclass Worker:\n    async def start(self):\n        self.loop = asyncio.get_running_loop()\n        return asyncio.run_coroutine_threadsafe(f(), self.loop).result()  # here\n",
     ),
     Case(
-        "given to a plain function",
+        "given to a sync function",
         bad="import asyncio\nasync def f(): ...\ndef work(loop):\n    return asyncio.run_coroutine_threadsafe(f(), loop).result()\nasync def main():\n    return work(asyncio.get_running_loop())  # here\n",
     ),
     Case(
-        "a plain function in a thread",
+        "a sync function in a thread",
         good="import asyncio\nasync def f(): ...\ndef work(loop):\n    return asyncio.run_coroutine_threadsafe(f(), loop).result()\nasync def main():\n    return await asyncio.to_thread(work, asyncio.get_running_loop())\n",
     ),
     Case(
@@ -126,7 +126,7 @@ def _written(node: Node) -> str:
 
 
 def _by_helpers(program: Program) -> Iterator[Finding]:
-    """Async functions that call a plain one, which waits for the loop that they give it."""
+    """Async functions that call a sync one, which waits for the loop that they give it."""
     waiting: dict[Function, tuple[str, Node]] = {}
     for function in program.calling.functions_naming({"run_coroutine_threadsafe"}):
         for _, start, loop in _waits(function.facts) if not function.is_async else ():

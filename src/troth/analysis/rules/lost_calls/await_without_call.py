@@ -81,7 +81,7 @@ CASES = [
         good="def create(app):\n    @app.get('/')\n    async def index(): ...\n    index\n    return app\n",
     ),
     Case(
-        "a name that can perhaps not be imported, a parameter, a plain function",
+        "a name that can perhaps not be imported, a parameter, a sync function",
         good="async def has(flush):\n    try:\n        from lib import load\n        load\n    except ImportError:\n        return False\n"
         "    def show(): ...\n    show\n    flush\n    return True\n",
     ),

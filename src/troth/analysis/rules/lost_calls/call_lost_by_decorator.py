@@ -1,6 +1,6 @@
 """Call lost by its decorator.
 
-What it finds: an `async def` under a decorator of the project whose plain wrapper calls it and throws the coroutine away.
+What it finds: an `async def` under a decorator of the project whose sync wrapper calls it and throws the coroutine away.
 Why it matters: every caller of the decorated function gets the wrapper's result, and the body never runs.
 How sure the fix is: none is offered; return the coroutine from the wrapper, or make the wrapper `async def` and await it.
 """
@@ -55,7 +55,7 @@ def check(program: Program) -> Iterator[Finding]:
             program.span(function.module.path, (line, column, line, column + width)),
             f"the wrapper of `{decorator.name}` calls `{function.name}` and drops its coroutine, so its body never runs",
             "certain",
-            (Reason(f"`{decorator.qualname}` returns a plain wrapper that throws the coroutine away", path, at),),
+            (Reason(f"`{decorator.qualname}` returns a sync wrapper that throws the coroutine away", path, at),),
             None,
             function.qualname,
             decorator.name,

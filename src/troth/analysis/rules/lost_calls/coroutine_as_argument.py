@@ -5,7 +5,7 @@ awaits nor keeps it, or which is known not to (`len`, `list`, `int`, …); and o
 is to call: `Thread(target=work())`, `tasks.add_task(work())`.
 Why it matters: the function works on a coroutine object, and the call never runs.
 How to repair: await it; where a function is wanted, hand over the function and its arguments (`start_soon(work, 1)`), or,
-where that has to be a plain one, `lambda: asyncio.create_task(work(1))`.
+where that has to be a sync one, `lambda: asyncio.create_task(work(1))`.
 How sure the fix is: sure where the callee is certain; in the place of a function, leaving out the parentheses is likely
 right where there is nothing between them and the code that calls it can await; `start_soon(work(1))` becomes
 `start_soon(work, 1)`, and a collection for `gather` gets its `*`; else none is offered.

@@ -67,7 +67,7 @@ CASES = [
         "async def main():\n    await each(load, [1])\n",
     ),
     Case(
-        "of a parameter for which one caller gives a plain function",
+        "of a parameter for which one caller gives a sync function",
         good="async def load(n): ...\ndef look(n):\n    return n\nasync def each(fn, items):\n    for item in items:\n        row = fn(item)\n        print(row.name)\n"
         "async def main():\n    await each(load, [1])\n    await each(look, [1])\n",
     ),
@@ -177,7 +177,7 @@ CASES = [
 def check(program: Program) -> Iterator[Finding]:
     """Coroutines that variables hold to the end."""
     for incident in incidents_of(program, "never awaited"):
-        if incident.site.promise not in {"coroutine", "future"}:
+        if incident.site.awaitable not in {"coroutine", "future"}:
             continue
         if incident.is_handed_over and not program.judge.is_always_awaited(incident.site):
             continue

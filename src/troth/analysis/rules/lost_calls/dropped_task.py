@@ -68,9 +68,7 @@ CASES = [
         "async def serve(loop, ready):\n    work = loop.run_in_executor(None, ready.wait)  # here\n    _background_work.add(work)\n"
         "    work.add_done_callback(_background_work.discard)\n    ready.set()\n",
     ),
-    Case(
-        "an executor, in a plain function", good="def save(loop, path):\n    loop.run_in_executor(None, path.touch)\n"
-    ),
+    Case("an executor, in a sync function", good="def save(loop, path):\n    loop.run_in_executor(None, path.touch)\n"),
     Case(
         "kept",
         good="import asyncio\nasync def f(): ...\nasync def main():\n    task = asyncio.create_task(f())\n    await task\n",
@@ -85,7 +83,9 @@ CASES = [
 def _starts_a_function(program: Program, site: Site) -> bool:
     """`create_task(load)`: a function that is not called."""
     call = next((call for call in program.calling.of(site.function) if call.at == site.at), None)
-    return site.promise == "task" and call is not None and any(isinstance(v, FunctionValue) for _, v in call.given[:1])
+    return (
+        site.awaitable == "task" and call is not None and any(isinstance(v, FunctionValue) for _, v in call.given[:1])
+    )
 
 
 @rule("TR112", "dropped-task", cases=CASES)
@@ -100,7 +100,7 @@ def check(program: Program) -> Iterator[Finding]:
         call = call_text(program, incident)
         message = (
             f"the result of `{call}` is not kept, so the task may be garbage-collected before it is done, and its errors are lost"
-            if incident.site.promise == "task" or incident.site.callee.endswith(("gather", "shield"))
+            if incident.site.awaitable == "task" or incident.site.callee.endswith(("gather", "shield"))
             else f"nothing waits for the result of `{call}`: the result and its errors are lost"
         )
         yield tell(program, "TR112", "dropped-task", incident, message, fix=keep_fix(program, incident))

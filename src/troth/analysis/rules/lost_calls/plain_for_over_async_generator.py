@@ -61,7 +61,7 @@ CASES = [
         fixed="async def pages():\n    yield 1\nasync def main():\n    found = pages()  # here\n    return sum([p async for p in found])\n",
     ),
     Case(
-        "in a plain function",
+        "in a sync function",
         bad="async def pages():\n    yield 1\ndef main():\n    for p in pages():  # here\n        print(p)\n",
     ),
     Case(
@@ -136,7 +136,7 @@ CASES = [
 def check(program: Program) -> Iterator[Finding]:
     """Async generators under a plain `for`."""
     for incident in incidents_of(program, "plain for"):
-        if incident.site.promise == "iterable":
+        if incident.site.awaitable == "iterable":
             phrase = f"`{incident.site.callee}` can only be looped over with `async for`"
         elif incident.site.target is None:
             phrase = "a generator with `await` or `async for` in it is an async generator"

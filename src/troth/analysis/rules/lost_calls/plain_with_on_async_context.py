@@ -36,7 +36,7 @@ CASES = [
         bad="from contextlib import asynccontextmanager\n@asynccontextmanager\nasync def lock():\n    yield\nasync def main():\n    with lock():  # here\n        pass\n",
     ),
     Case(
-        "beside a plain one",
+        "beside a sync one",
         bad="class Lock:\n    async def __aenter__(self): ...\n    async def __aexit__(self, *a): ...\nasync def main():\n    with Lock(), open('x'):  # here\n        pass\n",
     ),
     Case(

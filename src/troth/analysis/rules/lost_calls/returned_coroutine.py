@@ -52,37 +52,37 @@ CASES = [
         good="from collections.abc import Awaitable\nasync def load(): ...\nasync def main() -> Awaitable[None]:\n    return load()\n",
     ),
     Case(
-        "from a plain function that is annotated with the result",
+        "from a sync function that is annotated with the result",
         bad="async def load() -> int: ...\ndef count() -> int:\n    return load()  # here\n",
     ),
     Case(
-        "from a plain function, with a variable of that name that is awaited elsewhere",
+        "from a sync function, with a variable of that name that is awaited elsewhere",
         bad={
             "rows.py": "async def load() -> int: ...\ndef count() -> int:\n    return load()  # here\n",
             "each.py": "async def each(counts):\n    for count in counts:\n        await count()\n",
         },
     ),
     Case(
-        "from a plain function with the wrong annotation, which is awaited",
+        "from a sync function with the wrong annotation, which is awaited",
         good="async def load() -> int: ...\ndef count() -> int:\n    return load()\nasync def main():\n    return await count()\n",
     ),
     Case(
-        "from a plain function under a decorator that may run it",
+        "from a sync function under a decorator that may run it",
         good="from somewhere import runs\nasync def load() -> int: ...\n@runs\ndef count() -> int:\n    return load()\n",
     ),
     Case(
-        "from a plain function that says so",
+        "from a sync function that says so",
         good="from typing import Any\nasync def load() -> int: ...\ndef count() -> object:\n    return load()\ndef other() -> Any:\n    return load()\n",
     ),
     Case(
-        "from a plain route of FastAPI",
+        "from a sync route of FastAPI",
         bad="from fastapi import FastAPI\napp = FastAPI()\nasync def load(): ...\n@app.get('/')\ndef count():\n    return load()  # here\n",
     ),
     Case(
         "from an async route, awaited",
         good="from fastapi import FastAPI\napp = FastAPI()\nasync def load(): ...\n@app.get('/')\nasync def count():\n    return await load()\n",
     ),
-    Case("from a plain function", good="async def load(): ...\ndef main():\n    return load()\n"),
+    Case("from a sync function", good="async def load(): ...\ndef main():\n    return load()\n"),
     Case(
         "a callback in two stages, in a test",
         good={
@@ -156,12 +156,12 @@ CASES = [
     ),
 ]
 
-_FOR_PROMISES = re.compile(r"(?i)coro|await|fut|promise|task|pending")
+_FOR_AWAITABLES = re.compile(r"(?i)coro|await|fut|promise|task|pending")
 
 
 def _starts_by_itself(site: Site) -> bool:
     """Whether a function of the project gives a future: what it does is done, whoever awaits it."""
-    if site.promise != "future" or not isinstance(site.target, Function):
+    if site.awaitable != "future" or not isinstance(site.target, Function):
         return False
     returns = site.target.facts.returns
     return returns is None or mentions_awaitable(returns, ("Future", "Task"))
@@ -174,7 +174,7 @@ def _is_staged(site: Site) -> bool:
 
 
 def _is_handed_out(program: Program, function: Function) -> bool:
-    """Whether a plain function within another is given away by name: whoever calls it may ask what it gets."""
+    """Whether a sync function within another is given away by name: whoever calls it may ask what it gets."""
     return not function.is_async and function.parent is not None and bool(mentioned(program, {function.name}))
 
 
@@ -200,7 +200,7 @@ def _is_taken_for_a_future(program: Program, site: Site) -> bool:
             value = statement[2]
             if value[0] != "await" or value[1][0] != "call" or last_name(value[1][1]) != name:
                 continue
-            if any(target[0] == "name" and _FOR_PROMISES.search(target[1]) for target in statement[1]):
+            if any(target[0] == "name" and _FOR_AWAITABLES.search(target[1]) for target in statement[1]):
                 return True
     return False
 
@@ -244,14 +244,14 @@ def check(program: Program) -> Iterator[Finding]:
 
 
 def _is_link(program: Program, site: Site) -> bool:
-    """Whether promises are handed along a chain: this function, or another that returns the same, awaits what it is given."""
-    if _takes_promises(site.function):
+    """Whether awaitables are handed along a chain: this function, or another that returns the same, awaits what it is given."""
+    if _takes_awaitables(site.function):
         return True
     target = site.target
     if not isinstance(target, Function):
         return False
     links = program.calling.functions_naming({target.name})
-    return any(_takes_promises(link) and _returns_call_of(link, target.name) for link in links)
+    return any(_takes_awaitables(link) and _returns_call_of(link, target.name) for link in links)
 
 
 def _returns_call_of(function: Function, name: str) -> bool:
@@ -261,7 +261,7 @@ def _returns_call_of(function: Function, name: str) -> bool:
     )
 
 
-def _takes_promises(function: Function) -> bool:
+def _takes_awaitables(function: Function) -> bool:
     """Whether a function within another awaits what it is given."""
     return function.parent is not None and any(
         awaited[1][0] == "name" and awaited[1][1] in function.params for awaited in of_kind(function.body(), "await")

@@ -26,7 +26,7 @@ CASES = [
         bad="async def save(): ...\nasync def main():\n    save()  # here\n",
         fixed="async def save(): ...\nasync def main():\n    await save()  # here\n",
     ),
-    Case("in a plain function", bad="async def save(): ...\ndef main():\n    save()  # here\n"),
+    Case("in a sync function", bad="async def save(): ...\ndef main():\n    save()  # here\n"),
     Case("kept for later", good="async def save(): ...\nasync def main():\n    later = save()\n    await later\n"),
     Case("a sync namesake", good="def save(): ...\nasync def main():\n    save()\n"),
     Case(
@@ -86,7 +86,7 @@ CASES = [
         "@pytest.fixture\ndef create(add):\n    async def inner(path):\n        await add(path)  # here\n        return path\n    return inner\n",
     ),
     Case(
-        "a plain function that a fixture of the same file gives",
+        "a sync function that a fixture of the same file gives",
         good="import pytest\nasync def put(path): ...\n@pytest.fixture\ndef add():\n    def inner(path):\n        print(path)\n    return inner\n"
         "@pytest.fixture\ndef create(add):\n    async def inner(path):\n        add(path)\n        await put(path)\n    return inner\n",
     ),
@@ -105,16 +105,16 @@ CASES = [
     Case("in one arm of a conditional", bad="async def f(): ...\nasync def main(x):\n    f() if x else None  # here\n"),
     Case("after `and`", bad="async def f(): ...\nasync def main(x):\n    x and f()  # here\n"),
     Case(
-        "through a plain function that returns it",
+        "through a sync function that returns it",
         bad="async def f(): ...\ndef g():\n    return f()\nasync def main():\n    g()  # here\n",
     ),
     Case(
         "given to a spawner",
         good="import asyncio\nasync def save(): ...\nasync def main():\n    keep = asyncio.create_task(save())\n    await keep\n",
     ),
-    Case("returned by a plain function", good="async def save(): ...\ndef main():\n    return save()\n"),
+    Case("returned by a sync function", good="async def save(): ...\ndef main():\n    return save()\n"),
     Case(
-        "redefined as plain elsewhere",
+        "redefined as sync elsewhere",
         good="try:\n    from fast import save\nexcept ImportError:\n    def save(): ...\ndef main():\n    save()\n",
     ),
     Case(
@@ -167,7 +167,7 @@ CASES = [
         "class App:\n    def get(self, uri: str) -> Handler: ...\ndef main(app: App):\n    app.get('/')(lambda: 1)\n",
     ),
     Case(
-        "a plain function that is expected to raise",
+        "a sync function that is expected to raise",
         good="import pytest\nasync def wait(): ...\ndef event(name):\n    if not name:\n        raise ValueError\n    return wait()\n"
         "def test_event():\n    with pytest.raises(ValueError):\n        event('')\n",
     ),

@@ -46,9 +46,9 @@ CASES = [
 def check(program: Program) -> Iterator[Finding]:
     """Async generators and contexts that are made for nothing."""
     for incident in incidents_of(program, "dropped generator", "dropped context", "never awaited"):
-        if incident.site.promise not in {"generator", "context"}:
+        if incident.site.awaitable not in {"generator", "context"}:
             continue
         call = call_text(program, incident)
-        how = "entered" if incident.site.promise == "context" else "iterated"
+        how = "entered" if incident.site.awaitable == "context" else "iterated"
         message = f"the result of `{call}` is never {how}, so the body of `{incident.site.target_name}` never runs"
         yield tell(program, "TR114", "unused-async-generator", incident, message)

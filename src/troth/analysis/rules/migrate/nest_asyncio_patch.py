@@ -2,10 +2,10 @@
 
 What it finds: `nest_asyncio.apply()`, and the calls that need it because they start a loop where one is running; for a
 project that wants to leave it: `troth fix --select migrate`.
-Why it matters: the patch changes asyncio for the whole process. Callbacks of the loop run in the middle of plain
+Why it matters: the patch changes asyncio for the whole process. Callbacks of the loop run in the middle of sync
 functions, it does not work with uvloop, and nest_asyncio itself is not maintained any more.
 How sure the fix is: `await` in place of `asyncio.run(…)` in an async function is sure, and so is `bridge.run(…)` in place
-of it in a plain function that an async one calls: both promise a loop of its own. `run_until_complete` says in which loop
+of it in a sync function that an async one calls: both promise a loop of its own. `run_until_complete` says in which loop
 the coroutine runs; the bridge runs it in another one, so that is likely. `apply()` itself goes when no function of the
 project is left that needs it: sure where no function starts a loop at all, likely where some still do, in places where
 perhaps none is running. A library that relies on the patch is not seen.
@@ -55,7 +55,7 @@ CASES = [
         fixed={**_ELSEWHERE, "app.py": "import asyncio\nasync def f(): ...\nasync def main():\n    await f()  # here\n"},
     ),
     Case(
-        "in a plain function that an async one calls",
+        "in a sync function that an async one calls",
         bad={**_ELSEWHERE, "app.py": "import asyncio\nasync def f(): ...\ndef load():\n    return asyncio.run(f())\nasync def main():\n    return load()  # here\n"},
         fixed={**_ELSEWHERE, "app.py": "import asyncio\nfrom troth import bridge\nasync def f(): ...\ndef load():\n    return bridge.run(f())\nasync def main():\n    return load()  # here\n"},
     ),

@@ -1,8 +1,8 @@
 """Async surface without waiting.
 
 What it finds: a class none of whose async methods ever waits, though other code awaits at least two of them; where some
-methods are plain already, the surface is mixed for nothing.
-Why it matters: callers have to know which method has to be awaited, and a forgotten await is silent. The plain side is
+methods are sync already, the surface is mixed for nothing.
+Why it matters: callers have to know which method has to be awaited, and a forgotten await is silent. The sync side is
 the consistent one.
 How to repair: make the surface one color: `troth recolor MODULE:CLASS --to sync` changes the definitions and every call.
 How sure the fix is: none is offered here, because it touches every caller.
@@ -101,7 +101,7 @@ CASES = [
         "    async def search(self, options):\n        return None\n"
         "async def main(player: Player):\n    await player.browse(1)\n    await player.search(2)\n",
     ),
-    Case("wholly plain", good="class Session:\n    def join(self, m): ...\ndef main(s: Session):\n    s.join(1)\n"),
+    Case("wholly sync", good="class Session:\n    def join(self, m): ...\ndef main(s: Session):\n    s.join(1)\n"),
 ]
 
 
@@ -182,7 +182,7 @@ def _is_log(node: Node) -> bool:
 
 
 def _side(count: int) -> str:
-    return "its one plain method is" if count == 1 else f"its {count} plain methods are"
+    return "its one sync method is" if count == 1 else f"its {count} sync methods are"
 
 
 def _stands_in(program: Program, cls: Class, methods: list[Function]) -> bool:

@@ -1,6 +1,6 @@
 """Finished promise awaited.
 
-What it finds: `await f()` where `f` is a plain function that only ever returns promises that are kept already:
+What it finds: `await f()` where `f` is a sync function that only ever returns awaitables that are finished already:
 `defer.succeed(value)`.
 Why it matters: nothing is waited for. The function is sync but looks async; a caller that forgets the `await` gets a
 Deferred for a value, and every caller has to be async for nothing.
@@ -102,7 +102,7 @@ def _judge(program: Program, call: Call, finished: dict[str, list[Function]]) ->
 
 
 def _told(program: Program, call: Call, function: Function) -> Finding:
-    message = f"`await {call.text}(…)` waits for nothing: `{function.qualname}` is plain and returns promises that are kept already"
+    message = f"`await {call.text}(…)` waits for nothing: `{function.qualname}` is sync and returns awaitables that are finished already"
     reason = Reason(f"`{function.qualname}` returns `defer.succeed(…)` and nothing else", *function.place)
     return tell_at(
         program,

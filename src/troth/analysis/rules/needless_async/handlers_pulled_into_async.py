@@ -4,7 +4,7 @@ What it finds: a place that picks a handler at run time and awaits it (`await ha
 methods found with `getattr`), where at least three handlers are async for that reason alone and never wait.
 Why it matters: one await makes all of them async, and each is a call that can be lost.
 How to repair: await only what can be awaited, `result = handler(message)` and `if inspect.isawaitable(result): await
-result`; then the handlers that never wait can be plain functions. `troth check --select TR301` lists them.
+result`; then the handlers that never wait can be sync functions. `troth check --select TR301` lists them.
 How sure the fix is: likely, because it touches many functions at once: the dispatcher takes both colors, and those of its
 handlers that are not mentioned elsewhere become sync.
 """

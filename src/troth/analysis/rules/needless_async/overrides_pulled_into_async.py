@@ -5,7 +5,7 @@ them is reported, and the base's own method where it does nothing itself.
 Why it matters: one `await` of the base's method makes all overrides async, including those that only compute, and every
 direct caller of one of them has to await it.
 How to repair: where the base's method is awaited, take both colors: `result = one.execute()` and `if
-inspect.isawaitable(result): await result`; or give the base a plain method beside the async one. Where the base is an
+inspect.isawaitable(result): await result`; or give the base a sync method beside the async one. Where the base is an
 interface that others fulfil outside the project, leave it as it is.
 How sure the fix is: none is offered; the author of the base has to decide what it promises. Off by default.
 """

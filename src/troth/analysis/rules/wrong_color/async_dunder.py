@@ -19,7 +19,7 @@ from troth.analysis.facts.names import dotted
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.rules._finding import tell_at
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.semantics.infer.never_awaitable import gives_no_promise, is_harmless
+from troth.analysis.semantics.infer.never_awaitable import gives_no_awaitable, is_harmless
 
 if TYPE_CHECKING:
     from troth.analysis.semantics import Program
@@ -78,7 +78,7 @@ CASES = [
         good="class Store:\n    async def __getitem__(self, key):\n        return await self.load(key)\n",
     ),
     Case(
-        "a plain one that hands a coroutine on",
+        "a sync one that hands a coroutine on",
         good="class Store:\n    async def open(self): ...\n    def __aenter__(self):\n        return self.open()\n    async def __aexit__(self, *e): ...\n",
     ),
     Case(
@@ -156,7 +156,7 @@ def check(program: Program) -> Iterator[Finding]:
                         yield from _async(program, function)
                 elif facts.decorators and _changes_a_property(function):
                     yield _told(program, function, "Python runs a setter and never awaits it, so the coroutine is lost")
-            elif facts.name in _AWAITED and has_async and gives_no_promise(program, function):
+            elif facts.name in _AWAITED and has_async and gives_no_awaitable(program, function):
                 line = f"Python awaits what `{facts.name}` returns, and a plain result cannot be awaited: it raises TypeError"
                 yield _told(program, function, line, fix=False)
 

@@ -1,6 +1,6 @@
 """Async loop over a plain iterable.
 
-What it finds: `async for x in rows` (or such a comprehension) where `rows` is a list, a plain generator, or an object that
+What it finds: `async for x in rows` (or such a comprehension) where `rows` is a list, a sync generator, or an object that
 has no `__aiter__`.
 Why it matters: the loop raises `TypeError: 'async for' requires an object with __aiter__ method` before its first turn.
 How to repair: use a plain `for`, or make what gives the items async.
@@ -40,7 +40,7 @@ CASES = [
         bad="class Store:\n    def __init__(self):\n        self.rows: list[int] = []\n    async def show(self):\n        async for row in self.rows:  # here\n            print(row)\n",
     ),
     Case(
-        "a plain generator",
+        "a sync generator",
         bad="def rows():\n    yield 1\nasync def main():\n    async for row in rows():  # here\n        print(row)\n",
         fixed="def rows():\n    yield 1\nasync def main():\n    for row in rows():  # here\n        print(row)\n",
     ),

@@ -6,7 +6,7 @@ awaits: `threading.Thread(target=…)`, `Timer`, `submit`, `Executor.map`, `filt
 functions of the project that call what they are given, at once or later, and drop what comes back.
 Why it matters: the call makes a coroutine and throws it away, so the function never runs; nothing fails, and the warning
 comes from the garbage collector, if at all.
-How to repair: give it a plain function that starts the coroutine: `lambda: asyncio.create_task(work())` on the loop's own
+How to repair: give it a sync function that starts the coroutine: `lambda: asyncio.create_task(work())` on the loop's own
 thread, `lambda: asyncio.run(work())` in a thread or a command.
 How sure the fix is: none is offered; the author has to decide which loop runs it.
 """
@@ -93,7 +93,7 @@ CASES = [
         "bus = Bus()\n@bus.on('start')\nasync def handler(event):\n    print(event)\n",
     ),
     Case(
-        "a bus that decorates, of plain handlers",
+        "a bus that decorates, of sync handlers",
         good=f"{_DECORATING}    def emit(self, event):\n        for handler in self.handlers:\n            handler(event)\n"
         "bus = Bus()\n@bus.on('start')\ndef handler(event):\n    print(event)\n",
     ),
@@ -152,7 +152,7 @@ CASES = [
         good="from somewhere import start\ndef each(items, fn):\n    fn(items)\n    start(fn)\nasync def save(item): ...\ndef main(items):\n    each(items, save)\n",
     ),
     Case(
-        "a plain function for a function of the project",
+        "a sync function for a function of the project",
         good="def each(items, fn):\n    for item in items:\n        fn(item)\ndef save(item): ...\ndef main(items):\n    each(items, save)\n",
     ),
     Case(
@@ -235,7 +235,7 @@ CASES = [
         good="from rq.decorators import job\n@job('high')\nasync def notify(user):\n    print(user)\n",
     ),
     Case(
-        "in a test of the plain flavor",
+        "in a test of the sync flavor",
         good="import threading\nfrom helpers import context\nasync def work(): ...\n@context.require_sync\ndef test():\n    threading.Thread(target=work).start()\n",
     ),
     Case(
@@ -255,7 +255,7 @@ CASES = [
         "a namesake", good="def filter(f, ns): ...\nasync def big(n): ...\ndef main(ns):\n    return filter(big, ns)\n"
     ),
     Case(
-        "a command made plain below",
+        "a command made sync below",
         good="import asyncio, click, functools\ndef coro(f):\n    @functools.wraps(f)\n    def run(*a, **k):\n        return asyncio.run(f(*a, **k))\n    return run\n"
         "@click.command()\n@coro\nasync def main():\n    print(1)\n",
     ),
@@ -297,7 +297,7 @@ _TAKING_RESULTS = frozenset({"sum", "any", "all", "sorted", "min", "max", "join"
 
 
 _FACTORIES = frozenset({"dataclasses.field", "pydantic.Field", "pydantic.fields.Field", "attrs.field", "attr.ib"})
-_OF_A_FACTORY = "an object is made without waiting: give it a plain function, or await the value first and pass it to the constructor"
+_OF_A_FACTORY = "an object is made without waiting: give it a sync function, or await the value first and pass it to the constructor"
 _OF_A_MODEL = (
     "a model is made without waiting: make this a plain `def`, and await what it needs before the model is made, or in a "
     "method that is called afterwards"
@@ -308,7 +308,7 @@ _OF_FRAMEWORKS = {  # by what the decorator's full name starts with
     "slack_bolt.": "make the app an `AsyncApp` of `slack_bolt.async_app`, which awaits its listeners",
     "apscheduler.": "make the scheduler an `AsyncIOScheduler`, which awaits its jobs",
     "django.db.transaction": (
-        "move what has to be atomic into a plain function under this decorator, and await `sync_to_async` of it"
+        "move what has to be atomic into a sync function under this decorator, and await `sync_to_async` of it"
     ),
 }
 
@@ -426,7 +426,7 @@ def _managed(program: Program, function: Function) -> Iterator[Finding]:
         return
     if "contextlib.contextmanager" in set(names_of(program.effects.decorator(function, innermost))):
         line, column = function.facts.at[:2]
-        message = f"`contextmanager` wants a plain generator, and `{function.qualname}` is an async one: `with` raises TypeError"
+        message = f"`contextmanager` wants a sync generator, and `{function.qualname}` is an async one: `with` raises TypeError"
         reasons = (
             Reason(f"`{function.qualname}` is `async def` and yields", *function.place),
             Reason("`contextlib.asynccontextmanager` is for async generators, which `async with` enters"),
@@ -442,7 +442,7 @@ def _managed(program: Program, function: Function) -> Iterator[Finding]:
 
 @cache
 def _slots() -> dict[str, Mapping[str, str]]:
-    """What slots want, and what those who run plain functions in threads do, by full name."""
+    """What slots want, and what those who run sync functions in threads do, by full name."""
     knowledge = semantics()
     runners = {
         name: dict.fromkeys(spawner.parameter, "plain")
@@ -601,7 +601,7 @@ def _is_told_how(scope: Evaluator, decorator: Node) -> bool:
 
 
 def _decorated(program: Program, module: Module, function: Function) -> Iterator[Finding]:
-    """A decorator that wants a plain function, above an async one that nothing below made plain."""
+    """A decorator that wants a sync function, above an async one that nothing below made sync."""
     for decorator in reversed(function.facts.decorators):
         node = decorator[CALL_FUNC] if decorator[KIND] == "call" else decorator
         names = tuple(names_of(program.effects.decorator(function, decorator)))
@@ -615,7 +615,7 @@ def _decorated(program: Program, module: Module, function: Function) -> Iterator
             message = f"`{last_name(node)}` calls `{function.qualname}` and never awaits its coroutine, so its body never runs"
             reasons = (
                 Reason(f"`{function.qualname}` is `async def`", *function.place),
-                Reason(f"`{decorator_name}` wants a plain function"),
+                Reason(f"`{decorator_name}` wants a sync function"),
             )
             finding = tell_at(
                 program, "TR402", "async-function-in-sync-slot", function, (line, column, line, column + len("async def")),

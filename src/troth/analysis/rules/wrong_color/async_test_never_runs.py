@@ -89,7 +89,7 @@ _ASYNC_TWINS = {"setUp": "asyncSetUp", "tearDown": "asyncTearDown"}
 
 @rule("TR408", "async-test-never-runs", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
-    """Async tests in plain test cases."""
+    """Async tests in sync test cases."""
     for path in program.asked:
         module = program.module(path)
         for index, facts in enumerate(module.facts.functions):
@@ -170,7 +170,7 @@ def _told_of_set_up(program: Program, function: Function, owner: Class) -> Findi
 
 
 def _fix(program: Program, owner: Class) -> Fix | None:
-    """The async base class, where the plain one is written out in full."""
+    """The async base class, where the sync one is written out in full."""
     path = owner.module.path
     for base in owner.facts.bases:
         if (

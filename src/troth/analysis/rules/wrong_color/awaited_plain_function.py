@@ -1,4 +1,4 @@
-"""Awaited plain function.
+"""Awaited sync function.
 
 What it finds: `await f()` where `f` is a plain `def` whose result cannot be awaited; also such a result given to
 `asyncio.create_task`, `gather` or `wait_for`, which want a coroutine; also `await task.delay()` of a Celery task and
@@ -40,15 +40,15 @@ from troth.analysis.semantics.infer.call_graph import names_of
 from troth.analysis.semantics.infer.evaluator import BUILTIN_FUNCTIONS
 from troth.analysis.semantics.infer.never_awaitable import (
     gives_a_result_sometimes,
-    gives_no_promise,
-    library_gives_no_promise,
+    gives_no_awaitable,
+    library_gives_no_awaitable,
 )
 from troth.analysis.semantics.infer.virtual_dispatch import hands_on_otherwise, overridden_otherwise
 from troth.analysis.semantics.resolve import library
 from troth.analysis.semantics.resolve.color_checks import ASKS_FOR_FUNCTION
 from troth.analysis.semantics.resolve.library import LibraryClass, LibraryFunction
 from troth.analysis.semantics.values import External, FunctionValue, Instance, Value, members_of
-from troth.analysis.semantics.walk.library_callbacks import names_of_awaiters, wants_a_promise
+from troth.analysis.semantics.walk.library_callbacks import names_of_awaiters, wants_an_awaitable
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import At, FileFacts, FunctionFacts, Node
@@ -178,7 +178,7 @@ CASES = [
         good="async def work(): ...\nasync def main():\n    jobs = {'a': work()}\n    await jobs.pop('a')\n",
     ),
     Case(
-        "a plain method of an async session",
+        "a sync method of an async session",
         bad="from sqlalchemy.ext.asyncio import AsyncSession\nasync def main(session: AsyncSession, row):\n    await session.add(row)  # here\n    await session.commit()\n",
         fixed="from sqlalchemy.ext.asyncio import AsyncSession\nasync def main(session: AsyncSession, row):\n    session.add(row)  # here\n    await session.commit()\n",
     ),
@@ -330,7 +330,7 @@ CASES = [
     ),
 ]
 
-_TAKING_MANY = frozenset({"wait", "as_completed"})  # a collection of promises, which a plain function may well give
+_TAKING_MANY = frozenset({"wait", "as_completed"})  # a collection of awaitables, which a sync function may well give
 _SYNC_LIBRARIES = frozenset({"boto3", "paramiko", "psycopg2", "pymysql", "requests", "urllib", "urllib3"})
 _TELLING = 4  # letters of a receiver's name that says which class is meant
 _ASKING = ASKS_FOR_FUNCTION | {"isawaitable", "iscoroutine", "maybe_await", "raises", "assertRaises"}
@@ -338,7 +338,7 @@ _ASKING = ASKS_FOR_FUNCTION | {"isawaitable", "iscoroutine", "maybe_await", "rai
 
 @rule("TR401", "awaited-plain-function", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
-    """Plain functions under `await`."""
+    """Sync functions under `await`."""
     giving = {f for f in program.calling.asked_naming(names_of_awaiters()) if f.facts.flags & ASYNC}
     asking = {
         f
@@ -362,7 +362,7 @@ def check(program: Program) -> Iterator[Finding]:
             for call in calls:
                 if call.is_awaited:
                     yield from _judge(program, call, "await")
-                for argument in _promises_wanted(call):
+                for argument in _awaitables_wanted(call):
                     inner = by_place.get(argument)
                     if inner is not None:
                         yield from _judge(program, inner, call.text)
@@ -404,16 +404,16 @@ def _can_be_plain(program: Program, name: str) -> bool:
 def _may_be_plain(program: Program, value: FunctionValue) -> bool:
     function = value.function
     if isinstance(function, LibraryFunction):
-        return library_gives_no_promise(program, function)
+        return library_gives_no_awaitable(program, function)
     return not function.is_async and _gives_a_result(program, function) != ""
 
 
-def _promises_wanted(call: Call) -> Iterator[At]:
+def _awaitables_wanted(call: Call) -> Iterator[At]:
     """The places of the calls whose results are given to `call`, which wants coroutines."""
     if call.text.rpartition(".")[2] in _TAKING_MANY or not call.caller.is_async:
         return
     for position, node in enumerate(call.node[2]):
-        if node[0] == "call" and wants_a_promise(call, str(position)):
+        if node[0] == "call" and wants_an_awaitable(call, str(position)):
             yield node[-1]
 
 
@@ -482,10 +482,10 @@ def _why_plain(program: Program, value: FunctionValue) -> tuple[Reason, bool] | 
     """Why awaiting what the function gives must fail, and whether that is so on all of its paths."""
     function = value.function
     if isinstance(function, LibraryFunction):
-        if not library_gives_no_promise(program, function):
+        if not library_gives_no_awaitable(program, function):
             return None
         phrase = f"gives `{function.returns}`" if function.returns else "gives nothing that can be awaited"
-        return Reason(f"`{function.qualname}` is a plain function that {phrase}"), True
+        return Reason(f"`{function.qualname}` is a sync function that {phrase}"), True
     if overridden_otherwise(program, function, value.receiver) or hands_on_otherwise(program, function, value.receiver):
         return None
     gives = _gives_a_result(program, function)
@@ -619,10 +619,10 @@ def _hands_on(function: Function) -> bool:
 
 
 def _gives_a_result(program: Program, function: Function) -> str:
-    """Whether what a plain function gives cannot be awaited: "always", "sometimes", or never ("")."""
+    """Whether what a sync function gives cannot be awaited: "always", "sometimes", or never ("")."""
     answers: MutableMapping[Function, str] = program.answers_to("gives a result")
     if function not in answers:
-        if gives_no_promise(program, function):
+        if gives_no_awaitable(program, function):
             answers[function] = "always"
         else:
             answers[function] = "sometimes" if gives_a_result_sometimes(program, function) else ""
@@ -664,10 +664,10 @@ def _told(
     caller = call.caller
     if under == "await":
         message = (
-            f"`await {call.text}(…)` raises TypeError: `{name}` is a plain function, whose result cannot be awaited"
+            f"`await {call.text}(…)` raises TypeError: `{name}` is a sync function, whose result cannot be awaited"
         )
     else:
-        message = f"`{under}` wants a coroutine, and `{call.text}(…)` gives a result: `{name}` is a plain function"
+        message = f"`{under}` wants a coroutine, and `{call.text}(…)` gives a result: `{name}` is a sync function"
     return tell_at(
         program, "TR401", "awaited-plain-function", caller, call.at, message,
         sure=sure, reasons=reasons, fix=_fix(program, call, is_guess=is_guess) if under == "await" else None, subject=call.text,

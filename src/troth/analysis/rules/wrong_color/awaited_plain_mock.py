@@ -1,7 +1,7 @@
 """Awaited plain mock.
 
 What it finds: `await` on a call of a `Mock` or `MagicMock` that the same function made (`client = MagicMock()`,
-`await client.send()`), or of a plain method of a mock with a `spec`.
+`await client.send()`), or of a sync method of a mock with a `spec`.
 Why it matters: the mock gives another mock, which cannot be awaited: the test fails with TypeError for no fault of the
 code under test, or, where an `except` is around, passes for the wrong reason.
 How to repair: `AsyncMock`, for the whole or for the one method (`client.send = AsyncMock()`).
@@ -33,7 +33,7 @@ CASES = [
         bad=_IMPORT + "async def test():\n    load = Mock(return_value=3)\n    assert await load() == 3  # here\n",
     ),
     Case(
-        "a plain method of a spec",
+        "a sync method of a spec",
         bad=_IMPORT
         + "class Store:\n    def size(self) -> int:\n        return 1\nasync def test():\n    store = Mock(spec=Store)\n    await store.size()  # here\n",
     ),
@@ -43,7 +43,7 @@ CASES = [
         + "class Client:\n    async def fetch(self): ...\nasync def test():\n    client: Client = Mock()\n    await client.fetch()  # here\n",
     ),
     Case(
-        "an async mock whose type is told, and a plain one that is told what to give",
+        "an async mock whose type is told, and a sync one that is told what to give",
         good=_IMPORT
         + "class Client:\n    async def fetch(self): ...\nasync def test(f):\n    client: Client = AsyncMock()\n    await client.fetch()\n"
         "    other: Client = Mock()\n    other.fetch = AsyncMock()\n    await other.fetch()\n    third: Client = MagicMock(spec=Client)\n    await third.fetch()\n",

@@ -69,7 +69,7 @@ CASES = [
         fixed="class Client:\n    def __init__(self, url):\n        self.url = url\nasync def main():\n    return Client('x')  # here\n",
     ),
     Case(
-        "a plain method that is not called",
+        "a sync method that is not called",
         bad="class Job:\n    def stop(self):\n        print(1)\nasync def main(job: Job):\n    await job.stop  # here\n",
     ),
     Case(
@@ -147,8 +147,8 @@ def check(program: Program) -> Iterator[Finding]:
         operand = refusal.operand
         written = _written(program, refusal)
         if refusal.is_function:
-            message = f"`await {written}` raises TypeError: it is a plain function that is not called"
-        elif refusal.holds_promises:
+            message = f"`await {written}` raises TypeError: it is a sync function that is not called"
+        elif refusal.holds_awaitables:
             message = f"`await {written}` raises TypeError: it is {refusal.what} of awaitables, which `asyncio.gather(*…)` waits for"
         elif refusal.is_context:
             message = f"`await {written}` raises TypeError: it is {refusal.what}, which `async with` enters"
@@ -180,7 +180,7 @@ def _fix(program: Program, refusal: Refusal) -> Fix | None:
     match = _AWAIT.match(text.value, start, end)
     if match is None or "\n" in match[0]:
         return None
-    if not refusal.holds_promises:
+    if not refusal.holds_awaitables:
         return Fix("take the await away", "likely", (Edit(path, start, match.end(), ""),))
     if "asyncio" not in refusal.function.module.bindings:
         return None

@@ -66,10 +66,8 @@ CASES = [
         "put around it with options",
         bad="import functools\nasync def fetch(n): ...\nload = functools.lru_cache(maxsize=8)(fetch)  # here\n",
     ),
-    Case(
-        "put around a plain one", good="from functools import lru_cache\ndef fetch(n): ...\nload = lru_cache(fetch)\n"
-    ),
-    Case("a plain function", good="from functools import lru_cache\n@lru_cache\ndef load(n):\n    return n\n"),
+    Case("put around a sync one", good="from functools import lru_cache\ndef fetch(n): ...\nload = lru_cache(fetch)\n"),
+    Case("a sync function", good="from functools import lru_cache\n@lru_cache\ndef load(n):\n    return n\n"),
     Case(
         "an async cache",
         good="from async_lru import alru_cache\n@alru_cache\nasync def load(n):\n    return await get(n)\n",

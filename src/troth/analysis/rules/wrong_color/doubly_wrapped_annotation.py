@@ -19,7 +19,7 @@ from troth.analysis.facts.nodes import of_kind
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.rules._finding import tell_at
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.semantics.infer.never_awaitable import is_no_promise
+from troth.analysis.semantics.infer.never_awaitable import is_no_awaitable
 from troth.analysis.source.tree import tree_of
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ CASES = [
         bad="from typing import Awaitable\nasync def work(c) -> Awaitable[None]:  # here\n    await c.get()\n",
     ),
     Case(
-        "of a plain function",
+        "of a sync function",
         good="from typing import Awaitable\nasync def size(): ...\ndef later() -> Awaitable[int]:\n    return size()\n",
     ),
     Case(
@@ -104,7 +104,7 @@ def _gives_a_result(program: Program, function: Function) -> bool:
         return True
     if program.types.annotated(function.facts.returns or (), function.module, function.parent, function.owner) is None:
         return False
-    return is_no_promise(program.inferred(function), program)
+    return is_no_awaitable(program.inferred(function), program)
 
 
 def _told(program: Program, function: Function) -> Finding:

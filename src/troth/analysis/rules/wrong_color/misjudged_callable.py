@@ -1,9 +1,9 @@
 """Misjudged callable.
 
 What it finds: `iscoroutinefunction(x)` where `x` is something it says False of although calling it gives a coroutine: an
-object with an async `__call__`, a lambda or a plain function that returns a coroutine, an async function behind a plain
+object with an async `__call__`, a lambda or a sync function that returns a coroutine, an async function behind a sync
 wrapper. Also such a thing given to a function of the project that asks this of its parameter, and nothing else.
-Why it matters: the code takes the branch for plain functions, calls it, and drops the coroutine: the work never happens.
+Why it matters: the code takes the branch for sync functions, calls it, and drops the coroutine: the work never happens.
 How to repair: call it and ask what came back: `inspect.isawaitable(result)`; or `troth.bridge.color_of(x)`.
 How sure the fix is: none is offered; the branch that follows has to change too.
 """
@@ -40,11 +40,11 @@ CASES = [
         bad="import inspect\nclass Handler:\n    async def __call__(self): ...\ndef is_async(handler: Handler):\n    return inspect.iscoroutinefunction(handler)  # here\n",
     ),
     Case(
-        "a plain function that hands a coroutine on",
+        "a sync function that hands a coroutine on",
         bad="import asyncio\nasync def load(): ...\ndef start():\n    return load()\ndef main():\n    if asyncio.iscoroutinefunction(start):  # here\n        return 1\n",
     ),
     Case(
-        "behind a plain wrapper",
+        "behind a sync wrapper",
         bad="import functools, inspect\ndef logged(f):\n    @functools.wraps(f)\n    def wrapper(*a):\n        print(a)\n        return f(*a)\n    return wrapper\n"
         "@logged\nasync def load(): ...\ndef main():\n    return inspect.iscoroutinefunction(load)  # here\n",
     ),
@@ -74,7 +74,7 @@ CASES = [
     ),
     Case("anything", good="import inspect\ndef main(f):\n    return inspect.iscoroutinefunction(f)\n"),
     Case(
-        "a plain function",
+        "a sync function",
         good="import inspect\ndef load():\n    return 1\ndef main():\n    return inspect.iscoroutinefunction(load)\n",
     ),
 ]
@@ -208,14 +208,14 @@ def _misjudged(program: Program, value: Value | None) -> str:
     if isinstance(value, FunctionValue) and isinstance(value.function, Function):
         function = value.function
         if not function.is_async:
-            return "" if function.facts.decorators else f"`{function.name}`, a plain function that returns a coroutine"
+            return "" if function.facts.decorators else f"`{function.name}`, a sync function that returns a coroutine"
         if any(_wraps_plainly(program, function, decorator) for decorator in function.facts.decorators):
-            return f"`{function.name}`, which stands behind a plain wrapper"
+            return f"`{function.name}`, which stands behind a sync wrapper"
     return ""
 
 
 def _wraps_plainly(program: Program, function: Function, decorator: Node) -> bool:
-    """Whether a decorator of the project puts a plain function in the place of the async one."""
+    """Whether a decorator of the project puts a sync function in the place of the async one."""
     value = program.static(function.module, function.parent).value(
         decorator[CALL_FUNC] if decorator[KIND] == "call" else decorator
     )

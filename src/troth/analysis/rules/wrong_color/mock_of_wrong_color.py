@@ -2,7 +2,7 @@
 
 What it finds: `Mock` or `MagicMock` put in the place of an async method or function of the project (`store.load = MagicMock()`,
 `patch.object(Store, "load", Mock())`, `patch("store.load", new=Mock())`, `monkeypatch.setattr(store, "load", Mock())`), and
-`AsyncMock` in the place of a plain one.
+`AsyncMock` in the place of a sync one.
 Why it matters: the code under test awaits a mock that cannot be awaited and fails although it is correct; or it gets a
 coroutine from an `AsyncMock`, takes it for a result, and the test proves nothing.
 How to repair: the mock of the method's color; `patch.object(Store, "load")` without a mock finds it by itself.
@@ -21,7 +21,7 @@ from troth.analysis.rules._finding import tell_at
 from troth.analysis.rules._mocks import imports_mocks
 from troth.analysis.rules._syntax import syntax_of
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.semantics.infer.never_awaitable import gives_no_promise
+from troth.analysis.semantics.infer.never_awaitable import gives_no_awaitable
 from troth.analysis.semantics.queries.attribute_writes import objects_set
 from troth.analysis.semantics.symbols import Class, Function
 from troth.analysis.semantics.values import ClassObject, FunctionValue, Instance, ModuleValue
@@ -97,7 +97,7 @@ CASES = [
         + "from unittest import mock\ndef test(f):\n    with mock.patch.object(Store, 'load', mock.Mock()) as load:\n        load.return_value = f\n",
     ),
     Case(
-        "an async mock of a plain method",
+        "an async mock of a sync method",
         bad=_STORE
         + "from unittest.mock import AsyncMock\ndef test():\n    store = Store()\n    store.size = AsyncMock(return_value=1)  # here\n",
         fixed=_STORE
@@ -285,7 +285,7 @@ def _judge(program: Program, module: Module, mocked: _Mocked, text: str) -> Iter
         return
     if not is_async and program.effects.of(replaced) == "coroutine" and _is_reached(program, around, mocked):
         yield _told(program, around, mocked, replaced, other="AsyncMock", text=text)
-    elif is_async and _has_async_neighbours(replaced) and gives_no_promise(program, replaced):
+    elif is_async and _has_async_neighbours(replaced) and gives_no_awaitable(program, replaced):
         yield _told(program, around, mocked, replaced, other="MagicMock", text=text)
 
 

@@ -3,7 +3,7 @@
 What it finds: an object given to a function or a constructor that asks for a `Protocol` or a base class, where a method
 that is used there has the other color in the object's class: plain where it is awaited, `async def` where it is called
 plainly.
-Why it matters: Python looks at no annotation. The plain method runs, and then the `await` raises TypeError; the async one is
+Why it matters: Python looks at no annotation. The sync method runs, and then the `await` raises TypeError; the async one is
 called, its coroutine is dropped, and it never runs.
 How to repair: give the method the color that the protocol or the base has.
 How sure the fix is: none is offered; the class may be in use elsewhere as it is.
@@ -22,7 +22,7 @@ from troth.analysis.findings import Finding, Reason
 from troth.analysis.incremental.project_queries import part, question
 from troth.analysis.rules._finding import tell_at
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.semantics.infer.never_awaitable import gives_no_promise
+from troth.analysis.semantics.infer.never_awaitable import gives_no_awaitable
 from troth.analysis.semantics.queries.call_target import called_body
 from troth.analysis.semantics.queries.callback_colors import arguments_of
 from troth.analysis.semantics.queries.color_requirements import is_protocol, says_protocol
@@ -246,7 +246,7 @@ def _method(program: Program, cls: Class, name: str) -> Function | None:
 
 
 def _is_of_its_color(program: Program, function: Function) -> bool:
-    return program.effects.of(function) == "coroutine" if function.is_async else gives_no_promise(program, function)
+    return program.effects.of(function) == "coroutine" if function.is_async else gives_no_awaitable(program, function)
 
 
 def _is_used(taker: Function, param: str, asked: Function) -> bool:

@@ -7,7 +7,7 @@ a Starlette middleware.
 Why it matters: the caller knows the base only. It awaits a plain result and raises TypeError, or calls a coroutine
 function, gets a coroutine and drops it: the override never runs.
 How to repair: give the override the color of the base, or the base and all others that of the override (`troth recolor`).
-How sure the fix is: `async` before a plain override is likely right: it runs the same lines, and its callers await it
+How sure the fix is: `async` before a sync override is likely right: it runs the same lines, and its callers await it
 already. None is offered for the other way.
 """
 
@@ -35,7 +35,7 @@ from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.project.test_files import is_test
 from troth.analysis.rules._finding import tell_at
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.semantics.infer.never_awaitable import gives_no_promise, is_harmless, mentions_awaitable
+from troth.analysis.semantics.infer.never_awaitable import gives_no_awaitable, is_harmless, mentions_awaitable
 from troth.analysis.semantics.infer.virtual_dispatch import async_implementations
 from troth.analysis.semantics.queries.color_requirements import is_protocol
 from troth.analysis.semantics.resolve.library import LibraryClass
@@ -242,7 +242,7 @@ def _called_through_base(program: Program, pairs: dict[Function, Function]) -> I
             for d in method.facts.decorators
         ):
             continue
-        if function.is_async or gives_no_promise(program, function):
+        if function.is_async or gives_no_awaitable(program, function):
             by_base.setdefault(base, []).append(function)
     if not by_base:
         return
@@ -464,7 +464,7 @@ def _told(program: Program, function: Function, base: Function, call: Call) -> F
     if base.is_async:
         message = f"`{function.qualname}` is plain and overrides an async method that {who} awaits: it runs, then `await` raises TypeError"
     else:
-        message = f"`{function.qualname}` is async and overrides a plain method that {who} calls without awaiting: it never runs there"
+        message = f"`{function.qualname}` is async and overrides a sync method that {who} calls without awaiting: it never runs there"
     does = "awaits" if base.is_async else "calls"
     reasons = (
         Reason(f"`{base.qualname}` is `{'async def' if base.is_async else 'def'}`", *base.place),
@@ -528,7 +528,7 @@ def _hook(program: Program, cls: Class, function: Function) -> Iterator[Finding]
             (Reason(f"`{function.qualname}` is `async def`", *function.place), library),
             sure=True,
         )
-    elif verb == "awaits" and gives_no_promise(program, function) and not _is_called_plainly(program, function):
+    elif verb == "awaits" and gives_no_awaitable(program, function) and not _is_called_plainly(program, function):
         message = (
             f"`{name}` awaits `{function.qualname}`, which is plain: it runs, and then the `await` raises TypeError"
         )

@@ -1,6 +1,6 @@
-"""Plain function where an async one is awaited.
+"""Sync function where an async one is awaited.
 
-What it finds: a plain function or lambda given to code that awaits what it returns: to a function of the project that
+What it finds: a sync function or lambda given to code that awaits what it returns: to a function of the project that
 says `await executor()`, to an object that keeps it and awaits it later, or to a framework's slot for coroutine functions.
 Why it matters: the function runs and does its work, and then the `await` raises TypeError. The step counts as failed
 although its effect has happened; a retry makes it happen again.
@@ -150,7 +150,7 @@ CASES = [
         },
     ),
     Case(
-        "a plain handler of aiohttp",
+        "a sync handler of aiohttp",
         good="from aiohttp import web\ndef index(request):\n    return web.Response()\napp = web.Application()\napp.router.add_get('/', index)\n",
     ),
     Case(
@@ -160,7 +160,7 @@ CASES = [
 ]
 
 
-_WRAPPING = ("aiohttp.web",)  # a plain handler of a route is made async by it
+_WRAPPING = ("aiohttp.web",)  # a sync handler of a route is made async by it
 _TWICE = 2  # its `def`, and the place where it is handed over
 
 
@@ -170,7 +170,7 @@ _COMMON = frozenset({"get", "post", "put", "delete", "patch", "head", "options",
 
 @rule("TR403", "plain-function-where-awaited", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
-    """Plain functions handed to somebody who awaits them."""
+    """Sync functions handed to somebody who awaits them."""
     slots = _slots()
     called = program.calling.names_asked()
     names = {name for name in called if name in slots or _awaits_what_it_is_given(program, name)}
@@ -191,17 +191,19 @@ def check(program: Program) -> Iterator[Finding]:
 
 
 def _managed(program: Program, function: Function) -> Iterator[Finding]:
-    """`@asynccontextmanager` above a plain generator: `async with` asks it for what only an async one has."""
+    """`@asynccontextmanager` above a sync generator: `async with` asks it for what only an async one has."""
     innermost = function.facts.decorators[-1]
     if last_name(innermost) != "asynccontextmanager":
         return
     if "contextlib.asynccontextmanager" in set(names_of(program.effects.decorator(function, innermost))):
         line, column = function.facts.at[:2]
         name = function.qualname
-        message = f"`asynccontextmanager` wants an async generator, and `{name}` is a plain one: `async with` raises TypeError"
+        message = (
+            f"`asynccontextmanager` wants an async generator, and `{name}` is a sync one: `async with` raises TypeError"
+        )
         reasons = (
             Reason(f"`{name}` is a plain `def` that yields", *function.place),
-            Reason("`contextlib.contextmanager` is for plain generators, which `with` enters"),
+            Reason("`contextlib.contextmanager` is for sync generators, which `with` enters"),
         )
         finding = tell_at(
             program, "TR403", "plain-function-where-awaited", function, (line, column, line, column + len("def")),
@@ -332,7 +334,7 @@ def _awaiter(awaiting: AwaitedParameter) -> str:
 
 
 def _made_async(program: Program, function: Function | None) -> Fix | None:
-    """`async` before a plain function that is used for nothing else than what it is handed over for."""
+    """`async` before a sync function that is used for nothing else than what it is handed over for."""
     if function is None or function.is_generator or function.facts.decorators:
         return None
     path, name = function.module.path, function.name

@@ -68,7 +68,7 @@ CASES = [
         "    await asyncio.gather(*[send(n) for n in (1, 2)])\n",
     ),
     Case(
-        "a plain method of it",
+        "a sync method of it",
         good=_IMPORT
         + "async def test():\n    client = AsyncMock()\n    client.close = Mock()\n    client.close()\n    client.reset_mock()\n",
     ),

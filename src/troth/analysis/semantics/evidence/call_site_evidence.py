@@ -40,7 +40,7 @@ OF_NOBODY = "?"  # where a method comes from that the receiver's class, as far a
 
 
 class Witness(NamedTuple):
-    """What siblings say: why the callee is believed to give a promise, and whether more than a guess supports it."""
+    """What siblings say: why the callee is believed to give an awaitable, and whether more than a guess supports it."""
 
     reason: Reason
     firm: bool
@@ -63,7 +63,7 @@ class _Named:
     def __init__(self) -> None:
         self.awaited: Counter[str] = Counter()
         self.bare: Counter[str] = Counter()
-        self.aside: Counter[str] = Counter()  # of these, the ones in plain functions
+        self.aside: Counter[str] = Counter()  # of these, the ones in sync functions
         self.places: dict[str, tuple[str, int]] = {}
         self.packages: dict[str, set[str]] = {}  # what the files that await it import
         self.folders: dict[str, set[str]] = {}  # where they are
@@ -72,9 +72,9 @@ class _Named:
         return _Count(self.awaited[key], self.bare[key])
 
     def of_async(self, key: str, name: str) -> _Count:
-        """The same for an async function: a plain one cannot await, and mostly gives the promise to one that can.
+        """The same for an async function: a sync one cannot await, and mostly gives the awaitable to one that can.
 
-        Not of a common word, which the plain ones may mean in earnest.
+        Not of a common word, which the sync ones may mean in earnest.
         """
         aside = 0 if name in GENERIC else self.aside[key]
         return _Count(self.awaited[key], self.bare[key] - aside + aside // _ASIDE)
@@ -117,7 +117,7 @@ class Siblings:
     def is_used_plainly(self, text: str, function: Function) -> bool:
         """Whether several functions call the same by the same words, and nobody ever awaits it by these.
 
-        `client.safety.run_shield(…)` all over the tests is the method of a plain client; the namesake in the project is
+        `client.safety.run_shield(…)` all over the tests is the method of a sync client; the namesake in the project is
         what answers it on the other side.
         """
         if (function.is_async and function.index) or text.count(".") < 2 or text.startswith(("self.", "cls.")):
@@ -131,14 +131,14 @@ class Siblings:
         return plainly >= _FEWEST_PLAIN and not any(key.endswith(end) for key in counts.awaited)
 
     def speak_of(self, text: str, function: Function, external: str = "") -> Witness | None:
-        """Why a callee, as it is written in `function`, is believed to give a promise."""
+        """Why a callee, as it is written in `function`, is believed to give an awaitable."""
         name = text.rpartition(".")[2]
         if "…" in text or not self._counts.awaited_names[name]:
             return None
         if "." not in text and _is_local(text, function):
             return self._of_parameter(text, function)  # another one in each function
         if text == f"self.{name}" and not self._counts.colors(name)[0] and self._counts.colors(name)[1]:
-            return None  # a plain method that gives a future: it has done its work when it is called
+            return None  # a sync method that gives a future: it has done its work when it is called
         if name in _REGISTERED and not text.startswith("self."):
             return None  # `tool.fn` of another tool is another function
         if is_queued(text):
@@ -266,7 +266,7 @@ class Siblings:
         return "" not in classes and made not in classes
 
     def _is_own_word(self, text: str, name: str) -> bool:
-        """Whether a method's name is of several words, and no plain function is called so: `client.fetch_thing`."""
+        """Whether a method's name is of several words, and no sync function is called so: `client.fetch_thing`."""
         receiver = text.rpartition(".")[0]
         return (
             "_" in name.strip("_")

@@ -144,11 +144,11 @@ class Judge(Judging):
             return None
         reason = testimony.reason
         target = "" if testimony.is_shape else None
-        site = scope.site(target, node[-1], question.text, testimony.promise, lambda: (reason,), sure=testimony.sure)
+        site = scope.site(target, node[-1], question.text, testimony.awaitable, lambda: (reason,), sure=testimony.sure)
         if site is not None:
             site.by_siblings, site.is_firm = testimony.by_sites, testimony.firm
             site.by_name = not testimony.by_sites and not testimony.is_shape
-        return Awaitable(None, "future", site) if testimony.promise == "future" else Coroutine(site, lambda: None)
+        return Awaitable(None, "future", site) if testimony.awaitable == "future" else Coroutine(site, lambda: None)
 
     def _believed(self, question: Question) -> Testimony | None:
         for name, testify in self._witnesses:
@@ -178,9 +178,9 @@ class Judge(Judging):
         return None if "attribute-name" in self._off else self._kept_as.behind(node, function, wanted)
 
     def unused(self, node: Node, scope: Evaluator, given: tuple[External, ...], *, is_tested: bool) -> Reason | None:
-        """Why an unknown callee, whose result is thrown away or tested, is believed to give a promise all the same.
+        """Why an unknown callee, whose result is thrown away or tested, is believed to give an awaitable all the same.
 
-        Only there: what takes the result of a method of an async object may well take it from a plain one. `given` is
+        Only there: what takes the result of a method of an async object may well take it from a sync one. `given` is
         what the call gives, as far as it is known to come from a library.
         """
         callee, function = node[1], scope.function
@@ -261,9 +261,9 @@ class Judge(Judging):
         return self.siblings.sites_of(name)
 
     def is_always_awaited(self, site: Site) -> bool:
-        """Whether a result rather than a promise is expected at `site`.
+        """Whether a result rather than an awaitable is expected at `site`.
 
-        In `async def` the callee being known is enough: whoever wants the promise itself names it so. In a plain
+        In `async def` the callee being known is enough: whoever wants the awaitable itself names it so. In a sync
         function, which cannot await, another site has to show that the callee is awaited.
         """
         name = site.callee.rpartition(".")[2]

@@ -52,7 +52,7 @@ class Judging:
         return False
 
     def is_always_awaited(self, site: Site) -> bool:
-        """Whether a result rather than a promise is expected at `site`."""
+        """Whether a result rather than an awaitable is expected at `site`."""
         return False
 
     def sites_of(self, name: str) -> tuple[int, int]:

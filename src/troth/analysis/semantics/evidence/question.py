@@ -10,7 +10,7 @@ from troth.analysis.facts.names import callee_text
 from troth.analysis.findings import Reason
 from troth.analysis.semantics.evidence.call_site_evidence import OF_NOBODY, is_telling
 from troth.analysis.semantics.evidence.receiver_names import is_called_like_owner
-from troth.analysis.semantics.incident import Promise
+from troth.analysis.semantics.incident import AwaitableKind
 from troth.analysis.semantics.infer.classes import is_protocol
 from troth.analysis.semantics.resolve import library
 from troth.analysis.semantics.resolve.library import LibraryClass
@@ -42,7 +42,7 @@ class Testimony(NamedTuple):
     """What one witness says for it."""
 
     reason: Reason
-    promise: Promise = "coroutine"
+    awaitable: AwaitableKind = "coroutine"
     is_shape: bool = False  # what the call looks like says so, whatever the callee is
     is_proof: bool = False  # no doubt is asked
     sure: bool = False

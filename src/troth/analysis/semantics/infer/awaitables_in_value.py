@@ -1,4 +1,4 @@
-"""Find where promises are in a value: in its alternatives and in the containers it consists of."""
+"""Find where awaitables are in a value: in its alternatives and in the containers it consists of."""
 
 from __future__ import annotations
 
@@ -32,64 +32,64 @@ if TYPE_CHECKING:
 
 
 __all__ = [
+    "AWAITABLES",
     "NEVER",
-    "PROMISES",
     "as_one",
+    "awaitables",
     "has_dict",
-    "holds_promise",
+    "holds_awaitable",
+    "is_awaitable",
     "is_future",
     "is_mixed",
-    "is_promise",
     "is_sure",
     "may_be_awaited",
-    "promises",
 ]
 
 
 _DEEPEST = 4  # containers in containers
-PROMISES = (Coroutine, AsyncGenerator, AsyncContext)
-# Values that neither are promises nor hold any.
+AWAITABLES = (Coroutine, AsyncGenerator, AsyncContext)
+# Values that neither are awaitables nor hold any.
 NEVER = frozenset({FunctionValue, Instance, External, ClassObject, ModuleValue, Nothing, Lambda, CallableType, SuperOf})
 
 
-def promises(value: Value | None, depth: int = 0) -> Iterator[Coroutine | AsyncGenerator | AsyncContext | Awaitable]:
-    """The promises in `value`, in its alternatives and in the containers it consists of."""
+def awaitables(value: Value | None, depth: int = 0) -> Iterator[Coroutine | AsyncGenerator | AsyncContext | Awaitable]:
+    """The awaitables in `value`, in its alternatives and in the containers it consists of."""
     if value is None or depth > _DEEPEST:
         return
-    if isinstance(value, PROMISES) or (type(value) is Awaitable and value.site is not None):
+    if isinstance(value, AWAITABLES) or (type(value) is Awaitable and value.site is not None):
         yield value
     elif isinstance(value, Union):
         for member in value.members:
-            yield from promises(member, depth + 1)
+            yield from awaitables(member, depth + 1)
     elif isinstance(value, Builtin):
         for member in value.args:
-            yield from promises(member, depth + 1)
+            yield from awaitables(member, depth + 1)
     elif isinstance(value, TupleOf):
         for member in value.items:
-            yield from promises(member, depth + 1)
+            yield from awaitables(member, depth + 1)
     elif isinstance(value, Table):
         for member in value.values:
-            yield from promises(member, depth + 1)
+            yield from awaitables(member, depth + 1)
 
 
-def is_promise(value: Value | None) -> bool:
-    """Whether `value` itself is a promise whose result nobody has without awaiting it."""
-    return isinstance(value, PROMISES) or is_future(value)
+def is_awaitable(value: Value | None) -> bool:
+    """Whether `value` itself is an awaitable whose result nobody has without awaiting it."""
+    return isinstance(value, AWAITABLES) or is_future(value)
 
 
 def is_future(value: Value | None) -> bool:
-    """Whether `value` is a promise that is kept whether somebody awaits it or not."""
-    return type(value) is Awaitable and value.site is not None and value.site.promise == "future"
+    """Whether `value` is an awaitable that is kept whether somebody awaits it or not."""
+    return type(value) is Awaitable and value.site is not None and value.site.awaitable == "future"
 
 
-def holds_promise(value: Value | None) -> bool:
-    """Whether there is any promise in `value`."""
+def holds_awaitable(value: Value | None) -> bool:
+    """Whether there is any awaitable in `value`."""
     return value is not None and type(value) not in NEVER and _holds_one(value, 0)
 
 
 def _holds_one(value: Value, depth: int) -> bool:
     """The same as asking `promises` for the first one, in less time: this is asked of nearly every value."""
-    if isinstance(value, PROMISES):
+    if isinstance(value, AWAITABLES):
         return True
     kind = type(value)
     parts: tuple[Value | None, ...]
@@ -123,18 +123,18 @@ def may_be_awaited(value: Value | None) -> bool:
             else value.args
         )
         return any(map(may_be_awaited, parts))
-    return isinstance(value, (*PROMISES, Awaitable))
+    return isinstance(value, (*AWAITABLES, Awaitable))
 
 
 def is_sure(value: Value | None) -> bool:
-    """Whether every alternative is a promise, or nothing at all."""
+    """Whether every alternative is an awaitable, or nothing at all."""
     if not isinstance(value, Union):
         return True
-    return all(isinstance(m, Nothing) or is_promise(m) for m in value.members)
+    return all(isinstance(m, Nothing) or is_awaitable(m) for m in value.members)
 
 
 def is_mixed(value: Value | None) -> bool:
-    """Whether a list or tuple holds promises beside other things."""
+    """Whether a list or tuple holds awaitables beside other things."""
     items = (
         value.items
         if isinstance(value, TupleOf)
@@ -142,14 +142,16 @@ def is_mixed(value: Value | None) -> bool:
         if isinstance(value, Builtin) and value.args
         else ()
     )
-    return any(isinstance(i, PROMISES) for i in items) and not all(isinstance(i, PROMISES) for i in items)
+    return any(isinstance(i, AWAITABLES) for i in items) and not all(isinstance(i, AWAITABLES) for i in items)
 
 
 def has_dict(value: Value | None) -> bool:
-    """Whether there is a dict in `value`, or in the list that it is, with a promise in it."""
+    """Whether there is a dict in `value`, or in the list that it is, with an awaitable in it."""
     if isinstance(value, Builtin) and value.name in {"list", "tuple", "set"} and value.args:
         return any(has_dict(m) for m in members_of(value.args[0]))
-    return (isinstance(value, Table) or (isinstance(value, Builtin) and value.name == "dict")) and holds_promise(value)
+    return (isinstance(value, Table) or (isinstance(value, Builtin) and value.name == "dict")) and holds_awaitable(
+        value
+    )
 
 
 def as_one(value: Value | None) -> Builtin | None:

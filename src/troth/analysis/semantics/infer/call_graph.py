@@ -1,6 +1,6 @@
 """Find which calls a function makes: what each callee is, what is given to it, and whether it is awaited on the spot.
 
-The walk that follows promises through a function notes its calls on the way. A function is walked only when something
+The walk that follows awaitables through a function notes its calls on the way. A function is walked only when something
 asks about it, and rules ask by the names a function mentions; most functions of a project are never looked at.
 """
 

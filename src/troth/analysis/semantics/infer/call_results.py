@@ -6,7 +6,7 @@ unknown, the judge of the walk is asked (`scope.judged`); inference itself never
 
 - An `async def` gives a `Coroutine` with a `Site`, the place of this call, and a thunk for what awaiting it gives.
   Most results are never asked for, so they are worked out late, and `result` keeps them.
-- A plain function gives what it returns. If that is an awaitable, this call counts as the one that makes it
+- A sync function gives what it returns. If that is an awaitable, this call counts as the one that makes it
   (`_fresh`): whoever calls has to await it, and the reasons name the call inside. If only some ways return one, the
   result is unknown, because only the call could say which.
 - A method may be overridden. If one override is sync and another async, the result is unknown; if all implementations
@@ -83,7 +83,7 @@ if TYPE_CHECKING:
 
     from troth.analysis.facts.model import Node
     from troth.analysis.findings import Reason
-    from troth.analysis.semantics.incident import Promise
+    from troth.analysis.semantics.incident import AwaitableKind
     from troth.analysis.semantics.infer.evaluator import Evaluator
     from troth.analysis.semantics.infer.inference import Inference
 
@@ -94,7 +94,7 @@ Arguments = list[tuple[str | None, Value | None]]
 # How the type of a result ends that holds objects of the receiver's class.
 _OF_ITSELF = ("[typing.Self]", "[typing.Self | None]")
 _NEVER_PLAIN = frozenset({"anyio", "trio"})  # what is async in them was so in every version
-# Functions that give back what they are given, as far as promises go.
+# Functions that give back what they are given, as far as awaitables go.
 _PASSING = frozenset({"typing.cast", "copy.copy", "copy.deepcopy", "functools.wraps"})
 # Functions that start what they are given; the task they return is held by nobody else.
 SPAWNERS = frozenset(
@@ -113,7 +113,7 @@ SPAWNERS = frozenset(
 
 NAME_BY_PARTS = re.compile(r"""getattr\(\s*(?P<base>[\w.]+)\s*,\s*f(["'])(?P<prefix>\w*)\{[^}]*\}(?P<suffix>\w*)\2""")
 
-# Functions that make a coroutine function of a plain one.
+# Functions that make a coroutine function of a sync one.
 TO_COROUTINE = frozenset({"sync_to_async", "database_sync_to_async", "asyncify"})
 
 
@@ -150,14 +150,14 @@ class Calls:
         if isinstance(func, External):
             if func.path.rpartition(".")[2] in TO_COROUTINE and values:
                 return self._made_async(values[0][1])
-            promise = scope.judged(node, func.path)
-            return promise or _asked_for(node, values, scope) or External(f"{func.path}()")
+            awaitable = scope.judged(node, func.path)
+            return awaitable or _asked_for(node, values, scope) or External(f"{func.path}()")
         return None
 
     def _made_async(self, plain: Value | None) -> Value:
-        """What `sync_to_async(function)` gives: a coroutine function with the result of the plain one."""
+        """What `sync_to_async(function)` gives: a coroutine function with the result of the sync one."""
         result = Coroutine(None, lambda: self.result(plain) if isinstance(plain, FunctionValue) else None)
-        return CallableType(result, "it is a plain function made async")
+        return CallableType(result, "it is a sync function made async")
 
     def _one_of(self, func: Union, node: Node, values: Arguments, scope: Evaluator) -> Value | None:
         members = [m for m in func.members if not isinstance(m, Nothing)]
@@ -207,12 +207,12 @@ class Calls:
             if doubt == "unknown":
                 return None
             at, text = node[-1], callee_text(node[1])
-            promise: Promise = _PROMISES[effect]
+            awaitable: AwaitableKind = _AWAITABLES[effect]
             sure = not _guessed(receiver) and not program.effects.is_doubtful(function)
             kind = {"coroutine": Coroutine, "generator": AsyncGenerator, "context": AsyncContext}[effect]
             if doubt == "started":
                 return kind(None, lambda: self.result(func))  # nobody shows that there is anything to await
-            site = scope.site(function, at, text, promise, lambda: program.reasons.of_own(func, function), sure=sure)
+            site = scope.site(function, at, text, awaitable, lambda: program.reasons.of_own(func, function), sure=sure)
             if site is not None:
                 site.by_name = _guessed(receiver)
             return kind(site, lambda: self.result(func))
@@ -238,7 +238,7 @@ class Calls:
         return self._fresh(result, node, scope, "", function)
 
     def _overridden(self, func: FunctionValue, function: Function, node: Node, scope: Evaluator) -> Value | None:
-        """What calling a plain method gives that says nothing, where all who implement it made it `async def`."""
+        """What calling a sync method gives that says nothing, where all who implement it made it `async def`."""
         if not isinstance(func.receiver, Instance):
             return None
         implementations = async_implementations(self._program, function, func.receiver.cls)
@@ -270,7 +270,7 @@ class Calls:
         )
 
     def _by_overload(self, func: FunctionValue, function: Function, node: Node) -> Value | None:
-        """What those overloads give that the call may mean: a promise for `stream=False`, and else an iterator."""
+        """What those overloads give that the call may mean: an awaitable for `stream=False`, and else an iterator."""
         is_bound = func.receiver is not None and function.owner is not None
         meant = meant_overloads(function, node, is_bound=is_bound and not function.decorated_with("staticmethod"))
         return union([self._from_annotation(function, function.owner) for function in meant]) if meant else None
@@ -296,12 +296,12 @@ class Calls:
     def _fresh(
         self, value: Value | None, node: Node, scope: Evaluator, how: str = "", function: Function | None = None
     ) -> Value | None:
-        """A promise that a plain function hands on becomes one that this call makes."""
+        """An awaitable that a sync function hands on becomes one that this call makes."""
         if isinstance(value, Union):
             real = [m for m in value.members if not isinstance(m, Nothing)]
             promised = [m for m in real if isinstance(m, Coroutine | Awaitable)]
             if promised and (len(promised) < len(real) or (function is not None and len(real) < len(value.members))):
-                return None  # a promise or a result, depending on what only the call knows
+                return None  # an awaitable or a result, depending on what only the call knows
             return union([self._fresh(m, node, scope, how, function) for m in value.members])
         if isinstance(value, Coroutine | AsyncGenerator | AsyncContext):
             at, text = node[-1], callee_text(node[1])
@@ -329,7 +329,7 @@ class Calls:
             )
         if type(value) is Awaitable and function is not None:
             inner = value.site
-            if value.kind == "task" or (inner is not None and inner.promise == "task"):
+            if value.kind == "task" or (inner is not None and inner.awaitable == "task"):
                 return Awaitable(value.result, "task")  # it runs by itself
             site = scope.site(
                 function,
@@ -454,7 +454,7 @@ class Calls:
         )
 
     def _awaitable(self, value: Value, node: Node, scope: Evaluator) -> Value:
-        """What a library gives to be awaited; where it is an object of its own, it may be more than a promise."""
+        """What a library gives to be awaited; where it is an object of its own, it may be more than an awaitable."""
         if not isinstance(value, Instance) or not _is_awaitable_object(value):
             return value
         return scope.awaitable_object(value, node, None)
@@ -471,7 +471,7 @@ class Calls:
         written, *_ = node[CALL_ARGS]
         is_for_loop = names_async_iterator(written)
         if any(is_lost_by_type(m) and (not is_for_loop or type(m) is AsyncGenerator) for m in members_of(value)):
-            return value  # `cast` changes nothing: a promise stays one
+            return value  # `cast` changes nothing: an awaitable stays one
         if len(node[CALL_ARGS]) == 2:
             return self._program.types.annotated(written, scope.module, scope.function)
         return value
@@ -553,7 +553,7 @@ class Calls:
         return Builtin(function.returns) if function.returns else None
 
     def _mapped(self, given: tuple[str | None, Value | None], node: Node, scope: Evaluator) -> Value:
-        """What `map(load, keys)` goes through. A promise is lost there only where it is used as if it were a result."""
+        """What `map(load, keys)` goes through. An awaitable is lost there only where it is used as a result."""
         key, func = given
         is_known = isinstance(func, FunctionValue) and isinstance(func.function, Function)
         if key is not None or not (is_known or (isinstance(func, ClassObject) and isinstance(func.cls, Class))):
@@ -858,10 +858,10 @@ _OF_ASYNC_BUILTINS = {
 
 
 def is_lost_by_type(value: Value | None) -> bool:
-    """Whether `value` is a promise, made here, whatever type somebody says that it has."""
+    """Whether `value` is an awaitable, made here, whatever type somebody says that it has."""
     if isinstance(value, Coroutine | AsyncGenerator | AsyncContext):
         return value.site is not None
-    return isinstance(value, Awaitable) and value.site is not None and value.site.promise == "future"
+    return isinstance(value, Awaitable) and value.site is not None and value.site.awaitable == "future"
 
 
 def _is_slot_of_library(callee: Node, scope: Evaluator) -> bool:
@@ -911,7 +911,7 @@ def _variable_of_itself(function: Function) -> str:
     return str(returns[NAME_ID]) if is_variable else ""
 
 
-_PROMISES: dict[str, Promise] = {"coroutine": "coroutine", "generator": "generator", "context": "context"}
+_AWAITABLES: dict[str, AwaitableKind] = {"coroutine": "coroutine", "generator": "generator", "context": "context"}
 _TEXT = frozenset(
     [
         "strip",

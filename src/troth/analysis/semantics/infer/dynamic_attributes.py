@@ -33,12 +33,12 @@ class MadeUp:
         self._asking: set[tuple[Class, str]] = set()
 
     @property
-    def gives_promises(self) -> bool:
+    def gives_awaitables(self) -> bool:
         """Whether a class of the project makes async methods up: then a name says nothing of its color."""
         return "" in self._program.names_found("made up")
 
     def attribute(self, base: Instance, name: str) -> Value | None:
-        """What `base.name` is, where the class of `base` makes it up and it is of use for promises."""
+        """What `base.name` is, where the class of `base` makes it up and it is of use for awaitables."""
         cls = base.cls
         if not isinstance(cls, Class) or name.startswith("_"):
             return None  # most of them refuse what is private
@@ -73,7 +73,7 @@ class MadeUp:
         return self._makers[cls]
 
     def _guessed(self, value: Value | None, cls: Class) -> Value | None:
-        """The same, not to be sure of; None where it has nothing to do with promises."""
+        """The same, not to be sure of; None where it has nothing to do with awaitables."""
         if isinstance(value, FunctionValue) and isinstance(value.function, Function):
             is_async = self._program.effects.of(value.function) == "coroutine"
             return FunctionValue(value.function, Instance(cls, guess=True)) if is_async else None
@@ -115,7 +115,7 @@ def _asked_of(node: Node, asked: str) -> Node | None:
 
 
 @question("made up")
-def _making_promises(program: Inference) -> Collection[str]:
+def _making_awaitables(program: Inference) -> Collection[str]:
     """An empty name, where an object has async methods of any name."""
     for path, indexes in program.said("makers of attributes").items():
         module = program.module(path)
@@ -154,7 +154,7 @@ _CHANGING = frozenset(
 
 
 def has_stand_ins(program: Inference) -> bool:
-    """Whether the project has any: then a name says little of what a plain function calls."""
+    """Whether the project has any: then a name says little of what a sync function calls."""
     return bool(program.said("stand-ins"))
 
 

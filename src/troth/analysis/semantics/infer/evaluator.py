@@ -80,7 +80,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from troth.analysis.facts.model import At, Node
-    from troth.analysis.semantics.incident import MisuseKind, Promise, Site
+    from troth.analysis.semantics.incident import AwaitableKind, MisuseKind, Site
     from troth.analysis.semantics.infer.inference import Inference
     from troth.analysis.semantics.symbols import Module
 
@@ -88,7 +88,7 @@ __all__ = ["BUILTIN_FUNCTIONS", "OF_FUTURES", "WITH_A_CONSTANT", "Evaluator", "i
 
 _WITH_AWAIT = Reason("a generator with `await` or `async for` in it is an async generator")
 _OPERATORS = ("__truediv__", "__add__", "__sub__", "__mul__", "__floordiv__", "__mod__", "__rshift__", "__lshift__")
-# How a promise is compared by whoever takes it for its result.
+# How an awaitable is compared by whoever takes it for its result.
 WITH_A_CONSTANT = Taker("", "compares it with a constant")
 
 # Builtin functions and what they give; none of them awaits anything.
@@ -190,8 +190,10 @@ class Evaluator:
 
     # -- what Flow does differently ----------------------------------------------------------------------------
 
-    def site(self, target: Any, at: At, callee: str, promise: Promise, reasons: Any, *, sure: bool) -> Site | None:
-        """The record of a promise made here; an evaluator alone keeps none."""
+    def site(
+        self, target: Any, at: At, callee: str, awaitable: AwaitableKind, reasons: Any, *, sure: bool
+    ) -> Site | None:
+        """The record of an awaitable made here; an evaluator alone keeps none."""
         return None
 
     def judged(self, node: Node, external: str = "", decorated: Function | None = None) -> Value | None:
@@ -218,7 +220,7 @@ class Evaluator:
         """The value goes somewhere that may await it."""
 
     def known(self, value: Value | None) -> None:
-        """The value is handled as the promise that it is."""
+        """The value is handled as the awaitable that it is."""
 
     def misuse(
         self, value: Value | None, kind: MisuseKind, at: At | None = None, text: str = "", taker: Taker | None = None
@@ -288,7 +290,7 @@ class Evaluator:
                 if narrowed is not None:
                     return narrowed
                 if self._is_async_twin(function, inside, name):
-                    how = f"`{function.qualname}` asks for its color, and has another wrapper for plain ones"
+                    how = f"`{function.qualname}` asks for its color, and has another wrapper for sync ones"
                     return CallableType(Awaitable(None), how)
             value = self.program.parameters.of(function, param)
             if not is_around or self.function is None or not self.function.is_async or not _says_little(value):
@@ -405,7 +407,7 @@ class Evaluator:
             and (base.kind or self._is_of_result(base.result, name))
         ):
             self.misuse(base, "attribute", at, name)
-        if base.site is not None and base.site.promise == "future" and name in OF_FUTURES:
+        if base.site is not None and base.site.awaitable == "future" and name in OF_FUTURES:
             self.keep(base)  # asked as the future it is, now and then: nobody has to wait for it
         if base.kind == "task" and name in _PLAIN_OF_TASKS and _is_of_asyncio(base):
             task = library.library_class("asyncio.tasks.Task")
@@ -413,7 +415,7 @@ class Evaluator:
         return None
 
     def _is_of_result(self, result: Value | None, name: str) -> bool:
-        """Whether it is the result of a promise that has such an attribute, by its class."""
+        """Whether it is the result of an awaitable that has such an attribute, by its class."""
         cls = result.cls if isinstance(result, Instance) else None
         if isinstance(cls, LibraryClass):
             return library.member(cls.qualified, name) is not None
@@ -433,7 +435,7 @@ class Evaluator:
         return any(self._is_of_result(member, name) for member in members_of(self._awaited_object(instance)))
 
     def _of_one(self, base: Value | None, name: str, at: At, base_node: Node | None, *, is_alone: bool) -> Value | None:
-        """The attribute of one of several; of a class with nothing async in it a plain method, listed or not."""
+        """The attribute of one of several; of a class with nothing async in it a sync method, listed or not."""
         attribute = self.attribute(base, name, at, base_node, is_alone=is_alone)
         if attribute is not None or not isinstance(base, Instance) or not isinstance(base.cls, LibraryClass):
             return attribute
@@ -646,7 +648,7 @@ class Evaluator:
                 continue  # `if task is None` asks whether there is one
             op = node[COMPARE_OPS][min(index, len(node[COMPARE_OPS])) - 1 if index else 0]
             if op in {"is", "is not"} and not about_none and not (operand[KIND] == "call" and constants):
-                continue  # whether two things are the same promise may be asked
+                continue  # whether two things are the same awaitable may be asked
             is_plain = is_with_other or (operand[KIND] == "call" and constants)
             self.misuse(value, "comparison", _at_of(operand), taker=WITH_A_CONSTANT if is_plain else None)
         return _CONSTANTS["bool"]
@@ -1043,12 +1045,12 @@ def _is_surely_one(value: Value) -> bool:
 
 
 def _is_its_own(value: Value, name: str) -> bool:
-    """Whether a promise itself has that attribute; an object with `__await__` is no coroutine."""
+    """Whether an awaitable itself has that attribute; an object with `__await__` is no coroutine."""
     return name in _OF_COROUTINES and (name[0] == "_" or not isinstance(value, AwaitableObject))
 
 
 def _is_looked_into(value: Value, name: str) -> bool:
-    """Whether its author knows better what it is, where only its siblings say that it is a promise.
+    """Whether its author knows better what it is, where only its siblings say that it is an awaitable.
 
     A private attribute of it is read, it is asked whether it is done, as tasks and statuses that run by themselves are,
     or what its method gives is awaited: `await User.get(1).prefetch("posts")`. A context that can be awaited is an

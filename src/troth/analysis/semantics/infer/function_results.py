@@ -59,7 +59,7 @@ _DEEPEST_RETURN = 2  # functions inside one another, and variables, through whic
 _FIRST_OF = frozenset({"update_wrapper", "partial"})  # these take the wrapper first, others last
 _TO_PLAIN = frozenset({"async_to_sync", "syncify", "make_sync", "sync_compatible"})
 
-# Decorators of libraries, at hand or not, that by their name make a plain function of an async one.
+# Decorators of libraries, at hand or not, that by their name make a sync function of an async one.
 _SAYS_PLAIN = re.compile(
     r"^(?:(?:run|to|as|make|force|ensure)_sync|sync|syncify|run_async|run_in_loop|asyncio_run"
     r"|(?:\w+_)?blocking|synchroni[sz]ed?(?:_\w+)?)$"
@@ -314,7 +314,7 @@ class Effects:
 
         "same" (gives it back, or a wrapper that returns its result), "async" (an async wrapper), "chosen" (an async one
         for what is async, for others cannot tell), "generator", "plain" (runs it), "dropped" (calls it and throws the
-        promise away), "" (cannot tell: an object, or a wrapper that hands the function to somebody else).
+        awaitable away), "" (cannot tell: an object, or a wrapper that hands the function to somebody else).
         """
         answer = self._wrappers.get(decorator)
         if answer is None:
@@ -401,7 +401,7 @@ class Effects:
         return self._call_of(value.cls) if isinstance(value, ClassObject) and isinstance(value.cls, Class) else None
 
     def _plain_wrapper(self, wrapper: Function, params: set[str]) -> str:
-        """Whether a plain wrapper returns what the wrapped function gives, runs it, or drops it."""
+        """Whether a sync wrapper returns what the wrapped function gives, runs it, or drops it."""
         outer: set[str] = set(params)
         parent = wrapper.parent
         while parent is not None:

@@ -34,7 +34,7 @@ _HARMLESS = frozenset(
 def is_idle(program: Inference, instance: Instance, target: Function | None) -> bool:
     """Whether a call that gives `instance` has made it anew, and nothing of its work has begun.
 
-    `target` is the plain function that gives it, if it is not the class itself that is called.
+    `target` is the sync function that gives it, if it is not the class itself that is called.
     """
     cls = instance.cls
     if not isinstance(cls, Class) or program.classes.holder(cls, "__await__") is None:
@@ -74,7 +74,7 @@ def _does_nothing(program: Inference, cls: Class) -> bool:
 
 
 def _makes_it(function: Function, cls: Class) -> bool:
-    """Whether all that a plain function does is to make the object and to return it."""
+    """Whether all that a sync function does is to make the object and to return it."""
     if function.facts.decorators or function.is_generator:
         return False
     values = list(returned(function.body()))

@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 __all__ = [
     "AWAITABLE_NAME",
     "gives_a_result_sometimes",
-    "gives_no_promise",
+    "gives_no_awaitable",
     "is_harmless",
-    "is_no_promise",
+    "is_no_awaitable",
     "keeps_color",
-    "library_gives_no_promise",
+    "library_gives_no_awaitable",
     "mentions_awaitable",
     "never_awaitable",
 ]
@@ -50,12 +50,12 @@ _CALLED_AWAITABLE = re.compile(r"Promise|Future|Deferred|Awaitable|Task")
 _PROMISING = frozenset("agmow")  # flags of library functions whose result may be awaited, or whose color is open
 
 # Modules of the standard library of which no function gives anything that can be awaited.
-_WITHOUT_PROMISES = frozenset(
+_WITHOUT_AWAITABLES = frozenset(
     {"base64", "csv", "datetime", "glob", "hashlib", "html", "json", "math", "os", "pathlib", "pickle", "random", "re"}
     | {"shutil", "statistics", "string", "struct", "subprocess", "tempfile", "textwrap", "time", "uuid", "zlib"}
     | {"builtins", "genericpath", "posixpath", "ntpath", "logging", "platform", "secrets", "binascii", "itertools"}
 )
-# Libraries whose tables tell of every method what color it has: one without a mark gives no promise.
+# Libraries whose tables tell of every method what color it has: one without a mark gives no awaitable.
 _READ_WHOLE = frozenset({"asyncio", "aiohttp", "anthropic", "httpx", "openai", "pymongo", "sqlalchemy"})
 _BUILTIN_TYPES: dict[str, type] = {
     kind.__name__: kind
@@ -67,8 +67,8 @@ _HANDING_ON = ("anext", "aiter", "getattr", "next", "super", "eval", "min", "max
 _OPEN = frozenset(f"builtins.{name}" for name in _HANDING_ON)
 
 
-def gives_no_promise(program: Inference, function: Function) -> bool:
-    """Whether calling this plain function gives something that `await` refuses.
+def gives_no_awaitable(program: Inference, function: Function) -> bool:
+    """Whether calling this sync function gives something that `await` refuses.
 
     False where anything is left open: an unknown decorator, a body that says nothing, a result nobody can tell.
     """
@@ -84,22 +84,22 @@ def gives_no_promise(program: Inference, function: Function) -> bool:
     if returns is not None:
         declared = program.types.annotated(returns, function.module, function.parent, function.owner)
         if declared is not None:
-            return is_no_promise(declared, program) and not _may_hand_on_a_promise(program, function)
+            return is_no_awaitable(declared, program) and not _may_hand_on_an_awaitable(program, function)
         if mentions_awaitable(returns, _AWAITABLES):
             return False
     body = function.body()
     if next(returned(body), None) is None:
         return bool(body[-1][KIND] != "raise")  # one that never comes back gives nothing at all
-    return is_no_promise(program.inferred(function), program)
+    return is_no_awaitable(program.inferred(function), program)
 
 
-def _may_hand_on_a_promise(program: Inference, function: Function) -> bool:
-    """Whether the body may return a promise, whatever the annotation says.
+def _may_hand_on_an_awaitable(program: Inference, function: Function) -> bool:
+    """Whether the body may return an awaitable, whatever the annotation says.
 
     `def size(self) -> int: return self.execute("SIZE")` is often shared by a plain and an async client.
     """
     inferred = members_of(program.inferred(function))
-    if any(isinstance(m, Coroutine) for m in inferred) or _casts_a_promise(program, function):
+    if any(isinstance(m, Coroutine) for m in inferred) or _casts_an_awaitable(program, function):
         return True
     if any(m is None or isinstance(m, External) for m in inferred):
         scope = program.static(function.module, function)
@@ -111,7 +111,7 @@ def _may_hand_on_a_promise(program: Inference, function: Function) -> bool:
     return False
 
 
-def _casts_a_promise(program: Inference, function: Function) -> bool:
+def _casts_an_awaitable(program: Inference, function: Function) -> bool:
     """`return cast(Future, loop.run_in_executor(…))`: what is cast may well be awaited, whatever it is called."""
     for node in returned(function.body()):
         kind, *parts = node
@@ -120,19 +120,19 @@ def _casts_a_promise(program: Inference, function: Function) -> bool:
         callee, arguments, *_ = parts
         if last_name(callee) == "cast" and len(arguments) == 2:
             _, value = arguments
-            if not is_no_promise(program.static(function.module, function).value(value), program):
+            if not is_no_awaitable(program.static(function.module, function).value(value), program):
                 return True
     return False
 
 
 def _is_evident(program: Inference, callee: Value | None) -> bool:
-    """Whether what is called is a library's function that gives no promise."""
+    """Whether what is called is a library's function that gives no awaitable."""
     function = callee.function if isinstance(callee, FunctionValue) else None
-    return isinstance(function, LibraryFunction) and library_gives_no_promise(program, function)
+    return isinstance(function, LibraryFunction) and library_gives_no_awaitable(program, function)
 
 
 def gives_a_result_sometimes(program: Inference, function: Function) -> bool:
-    """Whether a plain function gives a number, a text or a collection on one of its paths, and a promise on none.
+    """Whether a sync function gives a number, a text or a collection on one of its paths, and an awaitable on none.
 
     What it gives on the others may be unknown: whoever awaits it fails on that one path at least.
     """
@@ -147,15 +147,15 @@ def gives_a_result_sometimes(program: Inference, function: Function) -> bool:
     if any(_OF_COLORS.search(word) for word in words):
         return False  # it may give the one or the other
     if any(node[KIND] == "name" and node[NAME_ID] in function.params for node in returned(function.body())):
-        return False  # it gives back what it is given, which may be a promise
+        return False  # it gives back what it is given, which may be an awaitable
     resolved = [member for member in members_of(program.inferred(function)) if member is not None]
     return any(isinstance(member, Builtin | TupleOf | Table) for member in resolved) and all(
-        is_no_promise(member, program) for member in resolved
+        is_no_awaitable(member, program) for member in resolved
     )
 
 
-def library_gives_no_promise(program: Inference, function: LibraryFunction) -> bool:
-    """Whether a function of a library gives a builtin object, or nothing, or its whole module knows no promises."""
+def library_gives_no_awaitable(program: Inference, function: LibraryFunction) -> bool:
+    """Whether a function of a library gives a builtin object, or nothing, or its whole module knows no awaitables."""
     if _PROMISING & set(function.flags) or program.majors_behind(function.qualname.partition(".")[0]) > 0:
         return False
     top, _, tail = function.qualname.partition(".")
@@ -164,10 +164,10 @@ def library_gives_no_promise(program: Inference, function: LibraryFunction) -> b
     if not function.returns:
         if top == "builtins" and "." in tail:
             return _is_of_builtins(*tail.split(".", 1))
-        return top in _WITHOUT_PROMISES and function.qualname not in _OPEN and not function.roles
+        return top in _WITHOUT_AWAITABLES and function.qualname not in _OPEN and not function.roles
     result = program.types.written(function.returns)
     members = members_of(result)
-    return all(isinstance(m, Builtin | TupleOf | Nothing) for m in members) and is_no_promise(result, program)
+    return all(isinstance(m, Builtin | TupleOf | Nothing) for m in members) and is_no_awaitable(result, program)
 
 
 def _is_of_builtins(kind: str, name: str) -> bool:
@@ -175,7 +175,7 @@ def _is_of_builtins(kind: str, name: str) -> bool:
     return kind in _BUILTIN_TYPES and name not in _GIVING_ITEMS and hasattr(_BUILTIN_TYPES[kind], name)
 
 
-def is_no_promise(value: Value | None, program: Inference) -> bool:
+def is_no_awaitable(value: Value | None, program: Inference) -> bool:
     """Whether every alternative of `value` is known, and none can be awaited."""
     return all(isinstance(m, Nothing) or (m is not None and _is_result(m, program)) for m in members_of(value))
 
@@ -220,7 +220,7 @@ def keeps_color(program: Inference, function: Function, decorator: Node) -> bool
 
 
 def never_awaitable(value: Value | None, program: Inference) -> bool:
-    """Whether a value of this type can certainly not be a promise."""
+    """Whether a value of this type can certainly not be an awaitable."""
     if value is None:
         return False
     if isinstance(value, Union):

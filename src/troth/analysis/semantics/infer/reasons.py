@@ -1,4 +1,4 @@
-"""Say why a call is known to make a promise."""
+"""Say why a call is known to make an awaitable."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Reasons:
         self._told = 0  # links of the chain that is being told
 
     def of_own(self, func: FunctionValue, function: Function) -> tuple[Reason, ...]:
-        """Why calling a function of the project gives a promise."""
+        """Why calling a function of the project gives an awaitable."""
         return (*self._receiver(func), self._definition(function))
 
     def _receiver(self, func: FunctionValue) -> tuple[Reason, ...]:
@@ -49,13 +49,13 @@ class Reasons:
         return Reason(f"`{name}` gives a coroutine through its decorator", path, line)
 
     def of_property(self, base: Instance, name: str) -> tuple[Reason, ...]:
-        """Why reading a property gives a promise."""
+        """Why reading a property gives an awaitable."""
         if isinstance(base.cls, Class) and name in base.cls.methods:
             return (self._definition(base.cls.module.function(base.cls.methods[name][-1])),)
         return (Reason(f"`{base.cls.name}.{name}` is an async property"),)
 
     def of_returning(self, function: Function | None, inner: Site | None, how: str) -> tuple[Reason, ...]:
-        """Why a plain function gives a promise: it returns one."""
+        """Why a sync function gives an awaitable: it returns one."""
         reasons: list[Reason] = []
         if function is not None:
             path, line = function.place
@@ -71,15 +71,15 @@ class Reasons:
         return tuple(reasons)
 
     def of_returning_future(self, function: Function) -> tuple[Reason, ...]:
-        """Why a plain function gives something to be awaited: it says so, or its body does."""
+        """Why a sync function gives something to be awaited: it says so, or its body does."""
         return (Reason(f"`{function.qualname}` gives an awaitable, not its result", *function.place),)
 
     def of_callable(self, func: CallableType) -> tuple[Reason, ...]:
-        """Why calling something annotated gives a promise."""
+        """Why calling something annotated gives an awaitable."""
         return (Reason(func.how or "it is annotated as a callable that returns an awaitable"),)
 
     def of_library(self, func: FunctionValue, function: LibraryFunction) -> tuple[Reason, ...]:
-        """Why a function of a library gives a promise."""
+        """Why a function of a library gives an awaitable."""
         package = function.qualname.partition(".")[0]
         kind = "an async generator" if "g" in function.flags else "a coroutine function"
         if "m" in function.flags:

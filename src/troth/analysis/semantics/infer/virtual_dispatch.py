@@ -84,7 +84,7 @@ def overridden_at_all(program: Inference, function: Function, receiver: Value | 
 def works_otherwise(program: Inference, function: Function, receiver: Value | None) -> bool:
     """Whether the receiver's class gives another color to a method that the plain `function` of a base hands on to.
 
-    `Redis.get` returns what `self.execute` gives, a promise; that of a `Pipeline` only notes the command down.
+    `Redis.get` returns what `self.execute` gives, an awaitable; that of a `Pipeline` only notes the command down.
     """
     cls = _below(function, receiver)
     if cls is None:
@@ -101,7 +101,7 @@ def works_otherwise(program: Inference, function: Function, receiver: Value | No
 def hands_on_otherwise(program: Inference, function: Function, receiver: Value | None) -> bool:
     """Whether an inherited method gives what another one gives that the receiver's class has anew.
 
-    `send_json` of a plain socket returns what `self.send` gives: with an async socket that is something to await.
+    `send_json` of a sync socket returns what `self.send` gives: with an async socket that is something to await.
     """
     cls = _below(function, receiver)
     if cls is None or not function.facts.params:
@@ -163,7 +163,7 @@ def async_implementations(program: Inference, function: Function, cls: Class | L
 
 
 def _is_left_empty(program: Inference, function: Function, cls: Class | LibraryClass) -> bool:
-    """Whether objects of a class below have a plain method that does nothing: nothing is to await there."""
+    """Whether objects of a class below have a sync method that does nothing: nothing is to await there."""
     classes = program.classes
     for child in classes.children(cls) if isinstance(cls, Class) else ():
         holder = None if classes.children(child) or is_test(child.module.path) else classes.holder(child, function.name)

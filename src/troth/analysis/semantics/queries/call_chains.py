@@ -1,4 +1,4 @@
-"""Decide whether a plain function leads to a certain kind of call, and by what way.
+"""Decide whether a sync function leads to a certain kind of call, and by what way.
 
 Color is not the only thing that a caller inherits: whoever calls a function that blocks, blocks. The question goes from
 the caller down, and every function is looked through once.
@@ -52,7 +52,7 @@ class Link(NamedTuple):
 
 
 def plain_target(call: Call, program: Program | None = None) -> Function | None:
-    """The one plain function of the project that the call runs, here and now; None for anything else.
+    """The one sync function of the project that the call runs, here and now; None for anything else.
 
     With the `program` given, a method that a subclass overrides is nobody's in particular.
     """
@@ -174,7 +174,7 @@ class Chains:
         return False
 
     def reach(self) -> set[str]:
-        """The plain functions that lead to such a call, as far as can be told at a glance, and their names."""
+        """The sync functions that lead to such a call, as far as can be told at a glance, and their names."""
         functions: set[Function] = set()
         todo: list[Function] = []
         for name in sorted({*self._on_any_receiver, *self._packages}):
@@ -221,7 +221,7 @@ class Chains:
 
 
 class _Callers(NamedTuple):
-    """The plain functions that call something of one name."""
+    """The sync functions that call something of one name."""
 
     of: dict[Function, list[Function]]
     of_some: list[Function]  # where a glance cannot tell whom they call
@@ -229,7 +229,7 @@ class _Callers(NamedTuple):
 
 def _callers(program: Program, name: str) -> _Callers:
     """Who calls what of that name; each caller is looked at once, however many functions are called so."""
-    answers: MutableMapping[str, _Callers] = program.answers_to("plain callers")
+    answers: MutableMapping[str, _Callers] = program.answers_to("sync callers")
     if name not in answers:
         callers = _Callers({}, [])
         for function in program.index.plain_callers(name):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from troth.analysis.facts.fields import KIND
-from troth.analysis.semantics.infer.never_awaitable import gives_no_promise, is_no_promise
+from troth.analysis.semantics.infer.never_awaitable import gives_no_awaitable, is_no_awaitable
 from troth.analysis.semantics.infer.virtual_dispatch import hands_on_otherwise, overridden_otherwise
 from troth.analysis.semantics.symbols import Class, Function
 from troth.analysis.semantics.values import Coroutine, FunctionValue, Instance, Lambda, Union
@@ -46,13 +46,13 @@ def calling_makes_a_coroutine(program: Program, value: Value | None) -> bool:
 def calling_gives_nothing_to_await(program: Program, value: Value | None) -> bool:
     """Whether whoever calls `value` certainly gets something that cannot be awaited."""
     if isinstance(value, Lambda):
-        return is_no_promise(value.evaluate(), program)
+        return is_no_awaitable(value.evaluate(), program)
     if not isinstance(value, FunctionValue) or not isinstance(value.function, Function):
         return False
     function = value.function
     if overridden_otherwise(program, function, value.receiver) or hands_on_otherwise(program, function, value.receiver):
         return False
-    return gives_no_promise(program, function)
+    return gives_no_awaitable(program, function)
 
 
 def definition_of(value: Value | None) -> Function | None:

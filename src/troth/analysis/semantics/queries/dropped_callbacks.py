@@ -1,4 +1,4 @@
-"""Find which parameters of a project's functions are called in vain, so that they want a plain function.
+"""Find which parameters of a project's functions are called in vain, so that they want a sync function.
 
 A parameter counts where every use of it is a call whose result is dropped, or a question whether there is one, in the
 function itself or in a function inside it; where it is kept, as an attribute of `self` or in a collection there, every

@@ -21,9 +21,9 @@ from troth.analysis.facts.nodes import of_kind, words_of
 from troth.analysis.findings import Reason
 from troth.analysis.findings.phrases import with_article
 from troth.analysis.incremental.project_queries import part
-from troth.analysis.semantics.infer.awaitables_in_value import promises
+from troth.analysis.semantics.infer.awaitables_in_value import awaitables
 from troth.analysis.semantics.infer.evaluator import BUILTIN_FUNCTIONS
-from troth.analysis.semantics.infer.never_awaitable import is_harmless, is_no_promise
+from troth.analysis.semantics.infer.never_awaitable import is_harmless, is_no_awaitable
 from troth.analysis.semantics.infer.reasons import reasons_of_class
 from troth.analysis.semantics.resolve import library
 from troth.analysis.semantics.resolve.color_checks import ASKS_FOR_FUNCTION
@@ -90,7 +90,7 @@ class Refusal(NamedTuple):
     what: str
     reasons: tuple[Reason, ...]
     sure: bool
-    holds_promises: bool = False  # a collection whose items can be awaited
+    holds_awaitables: bool = False  # a collection whose items can be awaited
     is_context: bool = False  # made to be entered
     is_function: bool = False  # not called
 
@@ -171,7 +171,7 @@ def _plain_attributes(program: Program) -> frozenset[str]:
 
 @part("plain attributes")
 def _hold_plain_things(file: FileFacts) -> frozenset[str]:
-    """The attributes that may hold something else than an awaitable: by a value, an annotation or a plain property."""
+    """The attributes that may hold something else than an awaitable: by a value, an annotation or a sync property."""
     names = {f.name for f in file.functions if f.owner >= 0 and not f.flags & ASYNC}
     for c in file.classes:
         names.update(name for name, _, annotation, value in c.self_attributes if annotation or _is_plain_node(value))
@@ -294,7 +294,7 @@ def _may_give_more(program: Program, operand: Operand, giver: Value | None) -> b
     if not isinstance(called, Function):
         return isinstance(giver, FunctionValue) and operand.how == "await" and operand.node[KIND] == "call"
     if operand.how == "await" and operand.node[KIND] == "call" and program.effects.of(called) != "context":
-        return True  # what a plain function gives is judged with the function
+        return True  # what a sync function gives is judged with the function
     if called.owner is not None and not called.is_async and program.counts.colors(called.name)[0]:
         return True
     if called.facts.returns is None or called.is_abstract:
@@ -316,8 +316,8 @@ def _one(program: Program, function: Function, operand: Operand, value: Value | 
             return None  # what a call gives is judged with its callee
         if how == "async for" and _is_loosely_declared(program, function, operand):
             return None
-        answer = {"context": "a plain context manager", "iterator": "a plain iterator"}.get(name, with_article(name))
-        holds = how == "await" and any(True for _ in promises(value))
+        answer = {"context": "a sync context manager", "iterator": "a sync iterator"}.get(name, with_article(name))
+        holds = how == "await" and any(True for _ in awaitables(value))
         return Refusal(function, operand, answer, _because(program, function, operand, answer), operand.sure, holds)
     if isinstance(value, Instance):
         return _object(program, function, operand, value)
@@ -402,7 +402,7 @@ def _lacks(program: Program, cls: Class, how: str) -> bool:
     if any("__new__" in ancestor.methods for ancestor in program.classes.order(cls) if isinstance(ancestor, Class)):
         return False
     if how == "await":
-        return is_no_promise(Instance(cls), program)
+        return is_no_awaitable(Instance(cls), program)
     return all(program.classes.has(relative, _DUNDERS[how]) is False for relative in family)
 
 

@@ -1,4 +1,4 @@
-"""Find which plain functions run in a thread that has no loop, and who started it.
+"""Find which sync functions run in a thread that has no loop, and who started it.
 
 A function counts where it is given to a thread, a timer or an executor, or where one that counts calls it; not where it
 makes a loop of its own, or is prepared for there being none.
@@ -32,7 +32,7 @@ _DEEPEST = 3
 
 
 def tasks_in_threads(program: Program) -> dict[Function, Call]:
-    """The plain functions that need a loop in a thread without one, each with the call that starts it; found once."""
+    """The sync functions that need a loop in a thread without one, each with the call that starts it; found once."""
     answers: MutableMapping[str, dict[Function, Call]] = program.answers_to("tasks in threads")
     if "" not in answers:
         answers[""] = _find(program)
@@ -56,7 +56,7 @@ def _find(program: Program) -> dict[Function, Call]:
 
 
 def _started(call: Call) -> list[Function]:
-    """The plain functions that a call gives to a thread."""
+    """The sync functions that a call gives to a thread."""
     if call.text.rpartition(".")[2] not in _THREADS:
         return []
     slots = semantics().slots

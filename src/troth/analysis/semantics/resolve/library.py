@@ -102,7 +102,7 @@ def async_methods(top_level: str) -> frozenset[str]:
 
 @cache
 def methods_of_async_twins(top_level: str) -> frozenset[str]:
-    """Those of them that only classes have which are called async: the package has plain ones beside them.
+    """Those of them that only classes have which are called async: the package has sync ones beside them.
 
     The plain `Client` of an `AsyncClient` is mostly not in the table, and has methods of the same names.
     """
@@ -111,7 +111,7 @@ def methods_of_async_twins(top_level: str) -> frozenset[str]:
 
 @cache
 def plain_methods(top_level: str) -> frozenset[str]:
-    """The methods of the classes of a package that give no promise."""
+    """The methods of the classes of a package that give no awaitable."""
     return _words(top_level, "s")
 
 
@@ -129,7 +129,7 @@ def working_methods(top_level: str) -> frozenset[str]:
 
 @cache
 def async_names(top_level: str) -> frozenset[str]:
-    """The last names of all callables of a package whose calls give promises."""
+    """The last names of all callables of a package whose calls give awaitables."""
     return _words(top_level, "p")
 
 

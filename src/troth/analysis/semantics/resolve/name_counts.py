@@ -117,7 +117,7 @@ class NameCounts:
         return self.asynchronous[name], self.plain[name]
 
     def has_shapes(self, name: str) -> bool:
-        """Whether calls of that name may give several things: plain and async definitions, or async generators too."""
+        """Whether calls of that name may give several things: sync and async definitions, or async generators too."""
         return (self.asynchronous[name] > 0 and self.plain[name] > 0) or name in self.generators
 
     def is_plain_somewhere(self, name: str) -> bool:

@@ -102,7 +102,7 @@ class Index:
         return self._functions(self._look("receivers", receiver))
 
     def plain_callers(self, name: str) -> Iterator[Function]:
-        """The plain functions, no generators and not decorated, that call something of that last name."""
+        """The sync functions, no generators and not decorated, that call something of that last name."""
         return self._functions(caller[0] for caller in self._look("plain calls", name))
 
     def names_of_plain_callers(self, name: str) -> set[str]:

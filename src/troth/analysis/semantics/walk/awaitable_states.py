@@ -51,13 +51,13 @@ from troth.analysis.semantics.incident import (
     MAYBE,
     PENDING,
     WEAK,
+    AwaitableKind,
     IncidentKind,
     KeyAsked,
     LossIncident,
     Misuse,
     MisuseKind,
     Operand,
-    Promise,
     Site,
     Taker,
 )
@@ -65,12 +65,12 @@ from troth.analysis.semantics.infer.annotations import names_async_iterator
 from troth.analysis.semantics.infer.awaitables_in_value import (
     NEVER,
     as_one,
+    awaitables,
     has_dict,
-    holds_promise,
+    holds_awaitable,
+    is_awaitable,
     is_future,
-    is_promise,
     is_sure,
-    promises,
 )
 from troth.analysis.semantics.infer.call_graph import Call
 from troth.analysis.semantics.infer.evaluator import WITH_A_CONSTANT, Evaluator, _at_of
@@ -101,7 +101,7 @@ from troth.analysis.semantics.values import (
 )
 from troth.analysis.semantics.walk.closure_uses import uses_inside
 from troth.analysis.semantics.walk.data_names import takes_as_data
-from troth.analysis.semantics.walk.library_callbacks import calls_what_it_gets, wants_a_promise
+from troth.analysis.semantics.walk.library_callbacks import calls_what_it_gets, wants_an_awaitable
 from troth.analysis.semantics.walk.sync_variants import is_of_plain_flavor
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ _RAISING = frozenset(
 )
 # What shows that the result of an object was meant, and what shows it of a query besides.
 _SHOWING = (_RAISING, _RAISING | {"dropped", "condition", "argument"})
-# Errors that a promise raises where it is taken for its result, and what a mere call may raise or leave behind.
+# Errors that an awaitable raises where it is taken for its result, and what a mere call may raise or leave behind.
 _OF_MISUSE = frozenset({"TypeError", "AttributeError", "Exception", "BaseException"})
 _OF_ANY_CALL = frozenset({"TypeError", "RuntimeWarning"})
 _OF_MERE_CALLS = _OF_ANY_CALL | {"catch_warnings"}
@@ -175,7 +175,7 @@ def _qualname(func: Value | None) -> str:
 
 
 class Ledger(Evaluator):
-    """What a walk through one function knows of the promises it met."""
+    """What a walk through one function knows of the awaitables it met."""
 
     def __init__(self, program: Walking, function: Function) -> None:
         super().__init__(program, function.module, function, None)
@@ -201,15 +201,15 @@ class Ledger(Evaluator):
         self._tried: list[tuple[tuple[Node, ...], bool]] = []  # bodies whose handlers we are in; do they name TypeError
         self._expects_error = False  # inside `with pytest.raises(…)`
         self._expected: frozenset[str] = frozenset()  # the errors and warnings that are named there
-        self._returned_result = False  # some path returns something that is no promise
+        self._returned_result = False  # some path returns something that is no awaitable
         self._closures: list[Node | int] = []
         self._arms = False
         self.is_asking = False  # what becomes of a parameter, whatever it is given
         self._is_plain_side = False  # where somebody has made sure that the methods are plain
         self._knows_mode = False  # where somebody has asked whether all of this is to be plain or async
-        self._awaits: dict[Site, At] = {}  # where a promise was awaited last
+        self._awaits: dict[Site, At] = {}  # where an awaitable was awaited last
         self._raised: dict[Site, int] = {}  # what was held where an error was raised
-        self._known: set[Site] = set()  # promises that somebody handles as what they are
+        self._known: set[Site] = set()  # awaitables that somebody handles as what they are
         self.calls: dict[At, Call] = {}
         self.keys: list[KeyAsked] = []
         self.operands: dict[tuple[At, int], Operand] = {}
@@ -236,16 +236,18 @@ class Ledger(Evaluator):
     def awaitable_object(self, instance: Instance, node: Node, target: Function | None) -> Value:
         return self.judge.awaitable_object(instance, node, self, target)
 
-    def site(self, target: Any, at: At, callee: str, promise: Promise, reasons: Any, *, sure: bool) -> Site | None:
+    def site(
+        self, target: Any, at: At, callee: str, awaitable: AwaitableKind, reasons: Any, *, sure: bool
+    ) -> Site | None:
         if self._knows_mode and not self.inside.is_async:
-            return None  # a plain function that knows of both flavors is not run in this one, or gives to who awaits
+            return None  # a sync function that knows of both flavors is not run in this one, or gives to who awaits
         if isinstance(target, library.LibraryFunction) and self.runs_by_itself(target.qualname):
             return None
-        answer = self.sites.get((at, promise))
+        answer = self.sites.get((at, awaitable))
         if answer is None:
             if not self.inside.is_async and is_of_plain_flavor(self.program, self.inside):
                 return None
-            answer = self.sites[at, promise] = Site(self.inside, at, callee, target, promise, sure, reasons)
+            answer = self.sites[at, awaitable] = Site(self.inside, at, callee, target, awaitable, sure, reasons)
         return answer
 
     def runs_by_itself(self, qualname: str) -> bool:
@@ -258,37 +260,37 @@ class Ledger(Evaluator):
     def keep(self, value: Value | None) -> None:
         if value is None or not self.pending or type(value) in NEVER:
             return
-        for promise in promises(value):
-            site = promise.site
+        for awaitable in awaitables(value):
+            site = awaitable.site
             if site is not None and site in self.pending:
                 self.pending[site] = (self.pending[site] & MAYBE) | KEPT
 
     def known(self, value: Value | None) -> None:
-        """Somebody handles the promise as what it is: he enters it, steps through it, or asks for its kind.
+        """Somebody handles the awaitable as what it is: he enters it, steps through it, or asks for its kind.
 
         An attribute that he reads beside that is one the object has, and no proof that he took it for its result.
         """
         self.keep(value)
-        self._known.update(promise.site for promise in promises(value) if promise.site is not None)
+        self._known.update(awaitable.site for awaitable in awaitables(value) if awaitable.site is not None)
 
     def hand_over(self, value: Value | None, taker: Taker, at: At | None) -> None:
         """The value goes to somebody unknown who does not look like one that awaits it."""
-        for promise in promises(value):
-            site = promise.site
-            if site is None or site.promise == "task":
+        for awaitable in awaitables(value):
+            site = awaitable.site
+            if site is None or site.awaitable == "task":
                 continue
             if self._is_made_on_the_spot(site):
-                self.keep(promise)
+                self.keep(awaitable)
                 continue
             if site in self.pending:
                 if not self.pending[site] & (KEPT | AWAITED):
                     self.pending[site] |= WEAK
                     self.misuses.setdefault(site, []).append(Misuse("handed over", at or site.at, taker.words, taker))
-            elif isinstance(promise, Coroutine):
+            elif isinstance(awaitable, Coroutine):
                 self.incident("handed over", site, detail=taker.words, taker=taker, sure=False)
 
     def _is_made_on_the_spot(self, site: Site) -> bool:
-        """Whether the promise is that of a function inside this one which nobody awaits: made for who is given it."""
+        """Whether the awaitable is that of a function inside this one which nobody awaits: made for who is given it."""
         target = site.target
         return (
             isinstance(target, Function)
@@ -313,16 +315,16 @@ class Ledger(Evaluator):
             real = [m for m in value.members if not isinstance(m, Nothing)]
             if len(real) < len(value.members) and kind in {"condition", "comparison"}:
                 return  # asks whether there is one at all
-            if not all(map(is_promise, real)):
-                # Another path gave another value; on the path of the promise it is misused all the same.
-                real = [m for m in real if is_promise(m) and m.site is not None]  # type: ignore[union-attr]
+            if not all(map(is_awaitable, real)):
+                # Another path gave another value; on the path of the awaitable it is misused all the same.
+                real = [m for m in real if is_awaitable(m) and m.site is not None]  # type: ignore[union-attr]
                 if kind == "condition" and all(m.site in self.pending for m in real):  # type: ignore[union-attr]
                     kind = "perhaps condition"  # true or not, depending on the path
             for member in real:
                 self.misuse(member, kind, at, text, taker)
             return
-        if not is_promise(value):
-            return  # a container of promises: what becomes of them is told by what becomes of it
+        if not is_awaitable(value):
+            return  # a container of awaitables: what becomes of them is told by what becomes of it
         if self.expects_misuse():
             self.keep(value)
             return
@@ -376,7 +378,7 @@ class Ledger(Evaluator):
         variable: str = "",
         sure: bool = True,
     ) -> None:
-        """Something is wrong with the promise made at `site`."""
+        """Something is wrong with the awaitable made at `site`."""
         if site.function is not self.inside or self._is_expected(kind):
             return
         if site.is_quiet and kind not in _SHOWING[site.is_query] and not self._is_proven(site):
@@ -388,7 +390,7 @@ class Ledger(Evaluator):
         )
 
     def expects_misuse(self) -> bool:
-        """Whether a test expects the error that a promise raises where it is taken for its result."""
+        """Whether a test expects the error that an awaitable raises where it is taken for its result."""
         return bool(self._expected & _OF_MISUSE)
 
     def _is_expected(self, kind: str) -> bool:
@@ -398,7 +400,7 @@ class Ledger(Evaluator):
         return kind in _NEEDS_A_LOOP and "RuntimeError" in self._expected
 
     def _is_proven(self, site: Site) -> bool:
-        """Whether something was asked of a promise that only its result has."""
+        """Whether something was asked of an awaitable that only its result has."""
         return any(misuse.kind in _SHOWING[site.is_query] for misuse in self.misuses.get(site, ()))
 
     def settle(self, value: Value | None, at: At) -> None:
@@ -510,7 +512,7 @@ class Ledger(Evaluator):
         """
         key = self.value(node)
         is_fresh = is_read and node[KIND] == "name" and type(key) is Coroutine and key.site in self.pending
-        if is_future(key) or (node[KIND] in {"name", "attr"} and holds_promise(key) and not is_fresh):
+        if is_future(key) or (node[KIND] in {"name", "attr"} and holds_awaitable(key) and not is_fresh):
             self.keep(key)
         else:
             self.misuse(key, "subscript", _at_of(node))
@@ -544,7 +546,7 @@ class Ledger(Evaluator):
             if (
                 type(value) is FunctionValue
                 and not self._expected & _OF_ANY_CALL
-                and wants_a_promise(self.calls[at], name or str(position))
+                and wants_an_awaitable(self.calls[at], name or str(position))
             ):
                 self._awaited_function(value, at, last_part(callee_text(node[1])))
             self._argument(func, node, values, position)
@@ -554,31 +556,31 @@ class Ledger(Evaluator):
     ) -> None:
         """What becomes of one argument."""
         name, value = values[position]
-        if value is None or type(value) in NEVER or not holds_promise(value):
+        if value is None or type(value) in NEVER or not holds_awaitable(value):
             return
-        if name in {"*", "**"} and is_promise(value):
+        if name in {"*", "**"} and is_awaitable(value):
             self.misuse(value, "unpacking", node[-1])
             return
         if self._is_builtin_argument(node, position, value):
             return
-        if _loops_over(node, func) and is_promise(value):
+        if _loops_over(node, func) and is_awaitable(value):
             self.misuse(value, "iteration", node[-1])
             return
         if self._put_in_container(node, func, value):
             return
-        if self._is_filled_with_results(node, func) and is_promise(value):
+        if self._is_filled_with_results(node, func) and is_awaitable(value):
             self.hand_over(value, _callee(node), node[-1])
             return
-        if is_promise(value) and (taker := calls_what_it_gets(self.calls[node[-1]].callee, name or str(position))):
+        if is_awaitable(value) and (taker := calls_what_it_gets(self.calls[node[-1]].callee, name or str(position))):
             caller = Taker(f"`{taker}`, which wants a function to call", "calls it", taker)
             self.misuse(value, "argument", node[-1], taker=caller)
             return
-        if position and _is_map(func) and not any(map(is_promise, members_of(value))):
+        if position and _is_map(func) and not any(map(is_awaitable, members_of(value))):
             self.keep(value)  # each goes to a function, such as `loop.create_task`
             return
         if name is None and _is_gather(func) and isinstance(value, Builtin | TupleOf):
-            for promise in promises(value):
-                self.misuse(promise, "argument", node[-1], taker=_NEEDS_A_STAR)
+            for awaitable in awaitables(value):
+                self.misuse(awaitable, "argument", node[-1], taker=_NEEDS_A_STAR)
             return
         if type(value) is AsyncGenerator and _loops_over_it(func, node, position):
             self.misuse(value, "iteration", node[-1])
@@ -592,7 +594,7 @@ class Ledger(Evaluator):
     def _is_builtin_argument(self, node: Node, position: int, value: Value) -> bool:
         """Whether the callee is `cast`, `isinstance`, `hasattr` or `next`, which say what they do with an argument."""
         if last_part(callee_text(node[1])) == "cast" and position == 1:
-            if is_promise(value) and self._is_cast_to_result(node):
+            if is_awaitable(value) and self._is_cast_to_result(node):
                 self.misuse(value, "argument", node[-1], taker=_CAST)
             elif type(value) is Coroutine and names_async_iterator(node[2][0]):
                 self.keep(value)  # whoever writes this out knows what the callee gives better than an interface
@@ -614,19 +616,19 @@ class Ledger(Evaluator):
     ) -> None:
         """The callee is known not to await the argument."""
         if dropper.how == "opens it":
-            for promise in promises(value):
-                self.misuse(promise, "text", node[-1], taker=dropper)
-        elif not any(map(is_promise, members_of(value))):
+            for awaitable in awaitables(value):
+                self.misuse(awaitable, "text", node[-1], taker=dropper)
+        elif not any(map(is_awaitable, members_of(value))):
             if dropper.how == "drops it" and dropper.name in _ONE_BY_ONE:
-                for promise in promises(value):
-                    self.misuse(promise, _ONE_BY_ONE[dropper.name], None, taker=dropper)
+                for awaitable in awaitables(value):
+                    self.misuse(awaitable, _ONE_BY_ONE[dropper.name], None, taker=dropper)
             elif self.consumers.wants_results(func, position, name):
-                for promise in promises(value):
-                    self.misuse(promise, "argument", node[-1], taker=dropper)
-            elif _is_mixed_dict(value) and any(map(is_promise, value.values)):
+                for awaitable in awaitables(value):
+                    self.misuse(awaitable, "argument", node[-1], taker=dropper)
+            elif _is_mixed_dict(value) and any(map(is_awaitable, value.values)):
                 self.hand_over(value, _callee(node), node[-1])
             elif not isinstance(func, FunctionValue) or isinstance(func.function, Function):
-                self.keep(value)  # a collection of promises is given to somebody who takes collections
+                self.keep(value)  # a collection of awaitables is given to somebody who takes collections
         else:
             kind: MisuseKind = "text" if dropper.how == "shows it" else "argument"
             self.misuse(value, kind, node[-1], taker=dropper)
@@ -654,10 +656,10 @@ class Ledger(Evaluator):
             self.hand_over(value, _callee(node), node[-1])
 
     def _is_given_as_data(self, node: Node, func: Value | None, position: int, name: str | None, value: Value) -> bool:
-        """Whether a variable is given to an unknown callee by the name of what the promise gives.
+        """Whether a variable is given to an unknown callee by the name of what the awaitable gives.
 
         `message = channel.send(…)`, then `await self.handle_message(message)` or `self.messages.append(message)`: who
-        wants the promise itself to be awaited there calls it a task or a coroutine.
+        wants the awaitable itself to be awaited there calls it a task or a coroutine.
         """
         if not self.inside.is_async or type(value) is not Coroutine or not (func is None or type(func) is External):
             return False
@@ -709,16 +711,16 @@ class Ledger(Evaluator):
 
     @staticmethod
     def _is_lost_inside(value: Value) -> bool:
-        """Whether a promise, or a collection with one that is surely a promise, is given away.
+        """Whether an awaitable, or a collection with one that is surely an awaitable, is given away.
 
-        Of a collection of what may be promises, whoever is unknown and awaited himself may well await the items.
+        Of a collection of what may be awaitables, whoever is unknown and awaited himself may well await the items.
         """
-        return any(map(is_promise, members_of(value))) or any(
-            p.site is not None and p.site.sure for p in promises(value)
+        return any(map(is_awaitable, members_of(value))) or any(
+            p.site is not None and p.site.sure for p in awaitables(value)
         )
 
     def _is_filled_with_results(self, node: Node, func: Value | None) -> bool:
-        """`self.totals.append(…)`, where the list that an object keeps is declared to hold no promises."""
+        """`self.totals.append(…)`, where the list that an object keeps is declared to hold no awaitables."""
         callee = node[1]
         if callee[KIND] != "attr" or callee[ATTR_NAME] not in _FILLING or callee[ATTR_BASE][KIND] != "attr":
             return False
@@ -728,7 +730,7 @@ class Ledger(Evaluator):
         return isinstance(held, Builtin) and bool(held.args) and never_awaitable(held.args[0], self.program)
 
     def _put_in_container(self, node: Node, func: Value | None, value: Value) -> bool:
-        """`jobs.append(job())`: the local list now holds the promise."""
+        """`jobs.append(job())`: the local list now holds the awaitable."""
         callee = node[1]
         if callee[KIND] != "attr" or callee[ATTR_NAME] not in {"append", "add", "appendleft", "insert", "extend"}:
             return False
@@ -754,19 +756,19 @@ class Ledger(Evaluator):
         return True
 
     def _hold(self, variable: str, value: Value | None) -> None:
-        """A variable now holds the promises in `value`."""
-        if not holds_promise(value):
+        """A variable now holds the awaitables in `value`."""
+        if not holds_awaitable(value):
             return
         if variable in self._globals or self.inside.index == 0:
             self.keep(value)
             return
         if not is_sure(value) and not self._from_arms(value):
             return
-        for promise in promises(value):
-            site = promise.site
+        for awaitable in awaitables(value):
+            site = awaitable.site
             if site is None or site in self.pending or site.function is not self.inside:
                 continue
-            if site.promise == "task":
+            if site.awaitable == "task":
                 continue
             self.pending[site] = PENDING
             self.variables[site] = variable
@@ -779,7 +781,7 @@ class Ledger(Evaluator):
         """Whether the alternatives come from the arms of one expression rather than from one call."""
         return (
             isinstance(value, Union)
-            and len({p.site.at for p in promises(value) if p.site is not None}) > 0
+            and len({p.site.at for p in awaitables(value) if p.site is not None}) > 0
             and self._arms
         )
 
@@ -827,12 +829,12 @@ class Ledger(Evaluator):
                 self._note_uses_inside(inner, site)
         if self.pending:  # a collection that the closure reads may hold some as well
             for name, value in self.env.items():
-                if holds_promise(value) and _mentions(inner, name, self):
+                if holds_awaitable(value) and _mentions(inner, name, self):
                     self.keep(value)
 
     def _note_uses_inside(self, closure: Node | int, site: Site) -> None:
-        """A function inside takes the promise for its result: `return settings["url"]`."""
-        if not isinstance(closure, int) or site.promise != "coroutine" or not site.sure or site.target is None:
+        """A function inside takes the awaitable for its result: `return settings["url"]`."""
+        if not isinstance(closure, int) or site.awaitable != "coroutine" or not site.sure or site.target is None:
             return
         for kind, at, text in uses_inside(self.module.function(closure), self.variables[site]):
             self.misuses.setdefault(site, []).append(Misuse(kind, at, text))
@@ -857,8 +859,8 @@ class Ledger(Evaluator):
         return None
 
     def _yields_results(self, value: Coroutine) -> bool:
-        """Whether results rather than promises are expected of this generator."""
-        if any(v is not None and not holds_promise(v) for v in self.yields):
+        """Whether results rather than awaitables are expected of this generator."""
+        if any(v is not None and not holds_awaitable(v) for v in self.yields):
             return True
         if _yields_a_result(self.inside.body()):
             return True
@@ -894,7 +896,7 @@ def _gives_away(body: tuple[Node, ...], name: str) -> bool:
 
 
 def _yields_a_result(body: tuple[Node, ...]) -> bool:
-    """Whether something that is no promise is yielded in `body`: a constant, or what an `await` gives."""
+    """Whether something that is no awaitable is yielded in `body`: a constant, or what an `await` gives."""
     yielded = (node[VALUE] for node in walk(body) if node[KIND] == "yield" and node[VALUE] is not None)
     return any(node[KIND] in {"await", "const", "fstr", "dict"} and node != ("const", "None") for node in yielded)
 
@@ -906,12 +908,12 @@ def _is_driven_by_hand(value: Value | None) -> bool:
 
 
 def _is_mixed_dict(value: Value) -> TypeGuard[Table]:
-    """Whether it is a dict with a promise among other things: nobody unpacks that in order to await."""
-    return isinstance(value, Table) and not all(map(is_promise, value.values))
+    """Whether it is a dict with an awaitable among other things: nobody unpacks that in order to await."""
+    return isinstance(value, Table) and not all(map(is_awaitable, value.values))
 
 
 def _takes_out(func: Value | None) -> bool:
-    """Whether a method of a collection may take promises out of it in a way that is not followed."""
+    """Whether a method of a collection may take awaitables out of it in a way that is not followed."""
     return (
         isinstance(func, FunctionValue) and isinstance(func.receiver, Builtin) and func.function.name not in _FOLLOWED
     )

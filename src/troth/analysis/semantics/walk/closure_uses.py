@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 __all__ = ["uses_inside"]
 
-_OF_PROMISES = frozenset(
+_OF_AWAITABLES = frozenset(
     {"send", "throw", "close", "done", "result", "cancel", "cancelled", "exception", "add_done_callback"}
 )
 _HANDING_ON = ("await", "return", "yield", "yieldfrom")
 _TESTING = ("if", "ifexp", "while", "not")
 _UNPACKING = (("tuple",), ("list",))
-# Whoever asks what a thing is, or awaits something that is no call, may know that it is a promise.
+# Whoever asks what a thing is, or awaits something that is no call, may know that it is an awaitable.
 _ASKING = frozenset({"isinstance", "iscoroutine", "isawaitable", "hasattr", "callable", "type", "getattr"})
 
 
 def uses_inside(function: Function, variable: str) -> Iterator[tuple[MisuseKind, At, str]]:
-    """The kind, the place and the text of each such use; none where the function may treat it as a promise."""
+    """The kind, the place and the text of each such use; none where the function may treat it as an awaitable."""
     if variable in function.params or function.facts.decorators:
         return
     if any(_last(call) in _ASKING for call in function.facts.calls):
@@ -42,7 +42,7 @@ def uses_inside(function: Function, variable: str) -> Iterator[tuple[MisuseKind,
             yield "subscript", function.facts.at, ""
         elif node[:2] == ("attr", name):
             _, _, attribute, at = node
-            if attribute not in _OF_PROMISES and not attribute.startswith("_"):
+            if attribute not in _OF_AWAITABLES and not attribute.startswith("_"):
                 yield "attribute", at, attribute
         elif node[:2] in tested:
             yield "condition", function.facts.at, ""

@@ -1,4 +1,4 @@
-"""Find who takes a promise and certainly never awaits it.
+"""Find who takes an awaitable and certainly never awaits it.
 
 Everybody else may keep it: an unknown callee is always given the benefit of the doubt.
 """
@@ -163,7 +163,7 @@ class Consumers:
         return None
 
     def wants_results(self, func: Value | None, position: int, name: str | None) -> bool:
-        """Whether a parameter of the project is declared as a collection of things that are no promises."""
+        """Whether a parameter of the project is declared as a collection of things that are no awaitables."""
         declared = self._declared(func, position, name)
         real = [m for m in members_of(declared) if not isinstance(m, Nothing)]
         return bool(real) and all(
@@ -192,7 +192,7 @@ class Consumers:
         return None
 
     def _has_no_room(self, item: Value | None) -> bool:
-        """Whether what a collection is declared to hold is no promise, nor anything that may hold one: `tuple[Any]`."""
+        """Whether what a collection is declared to hold is no awaitable and cannot hold one, as `tuple[Any]` can."""
         if not never_awaitable(item, self._program):
             return False
         if isinstance(item, TupleOf):
@@ -228,7 +228,7 @@ class Consumers:
                 return True
             param = self._param_of(func, function, position, keyword)
             if param is None:  # one of `*args` or `**kwargs`
-                return keyword is None or looks_like_keeper(function.name) or _takes_promises_by_name(function)
+                return keyword is None or looks_like_keeper(function.name) or _takes_awaitables_by_name(function)
             if self._is_class_of_others(param, function):
                 return False
             fate = self._fate(function, param[PARAM_NAME])
@@ -255,7 +255,7 @@ class Consumers:
         )
 
     def is_kept_by_namesake(self, node: Node, position: int, keyword: str | None) -> bool:
-        """Whether an unknown callee may be a method of the project that wants a promise at that place."""
+        """Whether an unknown callee may be a method of the project that wants an awaitable at that place."""
         name = last_name(node[1])
         if node[1][KIND] != "attr" or name.startswith("__"):
             return False
@@ -264,7 +264,7 @@ class Consumers:
                 continue
             params = list(function.facts.params)
             param = _param(params if function.decorated_with("staticmethod") else params[1:], position, keyword)
-            if param is not None and _is_for_promises(param) and self._fate(function, param[PARAM_NAME]) == "kept":
+            if param is not None and _is_for_awaitables(param) and self._fate(function, param[PARAM_NAME]) == "kept":
                 return True
         return False
 
@@ -446,9 +446,9 @@ def _refuser(name: str, param: str) -> Taker:
     return Taker(f"`{name}`, whose `{param}` is no awaitable", "wants no awaitable", name)
 
 
-def _is_for_promises(param: Param) -> bool:
-    """Whether a parameter is called, or annotated, as one that takes a promise."""
-    return _FOR_PROMISES.search(param[PARAM_NAME]) is not None or (
+def _is_for_awaitables(param: Param) -> bool:
+    """Whether a parameter is called, or annotated, as one that takes an awaitable."""
+    return _FOR_AWAITABLES.search(param[PARAM_NAME]) is not None or (
         param[PARAM_ANNOTATION] is not None and mentions_awaitable(param[PARAM_ANNOTATION], _AWAITABLES)
     )
 
@@ -473,7 +473,7 @@ _IN_CLASS = frozenset({"ClassVar", "KW_ONLY"})
 _MAKING = frozenset({"__init__", "__new__", "__post_init__", "model_post_init"})
 
 
-def _takes_promises_by_name(function: Function) -> bool:
+def _takes_awaitables_by_name(function: Function) -> bool:
     """Whether `**coros` is called or annotated so, or the body awaits something that is no call."""
     for name, annotation, _, kind in function.facts.params:
         if kind != "**":
@@ -488,9 +488,9 @@ def awaits_a_value(body: tuple[Node, ...]) -> bool:
     return any(node[KIND] == "await" and node[VALUE][KIND] in {"name", "index", "attr"} for node in walk(body))
 
 
-_FOR_PROMISES = re.compile(r"(?i)coro|await|futur|promise|task|^aws?$")
+_FOR_AWAITABLES = re.compile(r"(?i)coro|await|futur|promise|task|^aws?$")
 _OF_DATABASES = re.compile(r"^(?:execute|executemany|executescript|fetch\w*)$")  # what they are given is put in a query
-_DATA = re.compile(r"(?i)(?:^|_)(?:id|ids|name|url|path|key|index|count|text|title)$")  # parameters for no promise
+_DATA = re.compile(r"(?i)(?:^|_)(?:id|ids|name|url|path|key|index|count|text|title)$")  # parameters for no awaitable
 _RUNNER = re.compile(r"(?i)task|spawn|(?<![a-z])run|worker|sched|submit|launch|backgr|fire|job")
 _KEEPER_OF_ANY = re.compile(r"(?i)task|coro|futur|spawn|gather|partial|thread|mock|patch|sched|submit|backgr|defer")
 _OURS = "troth.bridge."  # what runs coroutines for others
@@ -521,7 +521,7 @@ _RUNS_IT = re.compile(
 
 
 def looks_like_runner(text: str) -> bool:
-    """Whether a name sounds like something that runs the very promise that it is given."""
+    """Whether a name sounds like something that runs the very awaitable that it is given."""
     return _RUNS_IT.search(text.rpartition(".")[2]) is not None
 
 

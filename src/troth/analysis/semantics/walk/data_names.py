@@ -1,4 +1,4 @@
-"""Tell from names that a call wants what a promise gives, and not the promise: `handle_message(message)`."""
+"""Tell from names that a call wants what an awaitable gives, and not the awaitable: `handle_message(message)`."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 __all__ = ["takes_as_data"]
 
-# Names of variables that may well stand for a promise.
-_OF_PROMISES = re.compile(
+# Names of variables that may well stand for an awaitable.
+_OF_AWAITABLES = re.compile(
     r"(?i)coro|await|fut|promise|task|job|pending|work|async|call|action|operation|thunk|defer|^aws?$|^op$|^f$|^fn$|^c$"
 )
 _HANDLING = re.compile(r"(?i)^_*(?:handle|process|deliver|track|monitor|perform|complete|send|emit|insert)(?:_|$)")
-# What somebody was given to call: a callback gets what has happened, and no promise of it.
+# What somebody was given to call: a callback gets what has happened, and no awaitable of it.
 _CALLBACK = re.compile(r"(?i)^_*(?:on_)?(?:\w+_)?(?:callback|handler|hook|cb)$")
 _WITH_CALLBACKS = re.compile(
     r"(?i)^_*(?:add|set|register|run|wrap|with|schedule|call|invoke|get|create|make|use|remove|start|submit|defer|queue"
@@ -29,7 +29,7 @@ _ADDING = frozenset({"append", "add", "appendleft", "insert"})
 
 def takes_as_data(callee: Node, variable: str) -> bool:
     """Whether the names of an unknown callee and of the variable it is given speak of a result."""
-    if _OF_PROMISES.search(variable):
+    if _OF_AWAITABLES.search(variable):
         return False
     name = last_name(callee)
     if name in _ADDING and callee[:1] == ("attr",):

@@ -65,10 +65,10 @@ from troth.analysis.semantics.incident import (
     Taker,
 )
 from troth.analysis.semantics.infer.awaitables_in_value import (
-    holds_promise,
-    is_promise,
+    awaitables,
+    holds_awaitable,
+    is_awaitable,
     is_sure,
-    promises,
 )
 from troth.analysis.semantics.infer.evaluator import _at_of, is_mock
 from troth.analysis.semantics.infer.framework_parameters import response_of
@@ -146,7 +146,7 @@ _PLAINEST = {
         ]
     )
 }
-# What `gather` and `shield` are called for is to wait; a plain function may start something in an executor and go on.
+# What `gather` and `shield` are called for is to wait; a sync function may start something in an executor and go on.
 _NEW_FUTURES = (".create_future", "asyncio.Future")
 _LOST_WHEN_DROPPED = frozenset({"gather", "shield"})
 _RUNNING = frozenset({"run_until_complete", "run_forever", "run_coroutine_threadsafe", "asyncio.run", "anyio.run"})
@@ -184,7 +184,7 @@ class Flow(Returning):
         summary.attributes = {name: union(values) for name, values in self.attributes.items()}
         summary.bound = {name: union(values) for name, values in (self.bound or {}).items()}
         summary.incidents = tuple(self.incidents.values())
-        summary.stored = [(n, v) for n, v in self.stored if holds_promise(v)]
+        summary.stored = [(n, v) for n, v in self.stored if holds_awaitable(v)]
         summary.returned_result = self.returned_result
         summary.keys = tuple(self.keys)
         summary.operands = tuple(self.operands.values())
@@ -234,7 +234,7 @@ class Flow(Returning):
             if self._knows_attributes and "." in name and len(values) < len(states):
                 continue  # learned on some of the paths only
             env[name] = union(values)
-            if env[name] is None and any(map(holds_promise, values)):
+            if env[name] is None and any(map(holds_awaitable, values)):
                 forgotten += values
         pending: dict[Site, int] = {}
         for site in {s for state in states for s in state[1]}:
@@ -293,7 +293,7 @@ class Flow(Returning):
         return takes_arguments(target, node, is_bound=is_bound) is not True
 
     def _is_for_another_version(self, node: Node, *, is_refusal: bool) -> bool:
-        """`try: await bot.reload(…)`, `except AttributeError: bot.reload(…)`: in another version it is a plain one."""
+        """`try: await bot.reload(…)`, `except AttributeError: bot.reload(…)`: in another version it is a sync one."""
         name = callee_text(node)
         return any(
             callee_text(call) == name
@@ -309,20 +309,24 @@ class Flow(Returning):
 
     def _drop(self, value: Value, node: Node) -> None:
         if node[KIND] == "comp":
-            for promise in promises(value):
+            for awaitable in awaitables(value):
                 if (
-                    promise.site is not None
-                    and promise.site.promise == "coroutine"
-                    and promise.site not in self.pending
+                    awaitable.site is not None
+                    and awaitable.site.awaitable == "coroutine"
+                    and awaitable.site not in self.pending
                 ):
-                    self.incident("dropped in comprehension", promise.site)
+                    self.incident("dropped in comprehension", awaitable.site)
             return
         if isinstance(value, Builtin | TupleOf | Table) and node[KIND] in {"call", "list", "tuple", "set", "dict"}:
-            for promise in promises(value):
-                if isinstance(promise, Coroutine) and promise.site is not None and promise.site not in self.pending:
+            for awaitable in awaitables(value):
+                if (
+                    isinstance(awaitable, Coroutine)
+                    and awaitable.site is not None
+                    and awaitable.site not in self.pending
+                ):
                     if node[:1] == ("call",) and _is_listed_map(node):
-                        promise.site.is_quiet = False  # of `list(map(load, keys))` alone nobody gets anything
-                    self.incident("dropped in comprehension", promise.site)
+                        awaitable.site.is_quiet = False  # of `list(map(load, keys))` alone nobody gets anything
+                    self.incident("dropped in comprehension", awaitable.site)
             return
         if not is_sure(value) or (self._is_plain_side and not self.inside.is_async):
             return
@@ -373,7 +377,7 @@ class Flow(Returning):
 
     def _is_awaited_by_all_others(self, site: Site) -> bool:
         """Whether a function gives a future that others wait for: here nobody hears of its errors."""
-        if site.promise != "future" or not self.inside.is_async or not _gives_what_is_awaited(site.target):
+        if site.awaitable != "future" or not self.inside.is_async or not _gives_what_is_awaited(site.target):
             return False
         awaited, bare = self.judge.sites_of(last_part(site.callee))
         return awaited > 1 and awaited >= _FEW_OTHERS * (bare - 1)
@@ -384,7 +388,7 @@ class Flow(Returning):
         for target in statement[1]:
             self._assign(target, value)
         if self._arms and self._has_result_beside(statement[2], value):
-            for site in [promise.site for promise in promises(value)]:
+            for site in [awaitable.site for awaitable in awaitables(value)]:
                 if site is not None and site in self.pending:
                     self.misuses.setdefault(site, []).append(Misuse("alternative", site.at, ""))
         self._arms = False
@@ -394,7 +398,7 @@ class Flow(Returning):
         arms = node[ITEMS] if node[KIND] == "or" else node[2:4]
         if any(map(_is_literal, arms)):
             return True
-        others = [m for m in members_of(value) if not isinstance(m, Nothing) and not is_promise(m)]
+        others = [m for m in members_of(value) if not isinstance(m, Nothing) and not is_awaitable(m)]
         return bool(others) and all(
             isinstance(m, Instance) and not m.guess and never_awaitable(m, self.program) for m in others
         )
@@ -424,8 +428,8 @@ class Flow(Returning):
                 for part, item in zip(target[ITEMS], parts, strict=True):
                     self._assign(part, item)
                 return
-            self.misuse(value, "unpacking", None) if is_promise(value) else None
-            item = None if is_promise(value) else self.iterated(value)
+            self.misuse(value, "unpacking", None) if is_awaitable(value) else None
+            item = None if is_awaitable(value) else self.iterated(value)
             for part in target[ITEMS]:
                 self._assign(part[VALUE] if part[KIND] == "star" else part, item)
         elif kind == "index":
@@ -434,22 +438,22 @@ class Flow(Returning):
             self.keep(value)
 
     def _assign_index(self, target: Node, value: Value | None) -> None:
-        """What becomes of a promise that is put under a key."""
+        """What becomes of an awaitable that is put under a key."""
         _, container, key = target[:3]
         variable = container[NAME_ID] if container[KIND] == "name" else ""
         base = self.value(container)
         if type(base) is Coroutine:
             self.misuse(base, "subscript", _at_of(container))
         self.as_key(key)
-        is_put = holds_promise(value)
-        if is_put and is_promise(value) and self._holds_results(base):
+        is_put = holds_awaitable(value)
+        if is_put and is_awaitable(value) and self._holds_results(base):
             self.misuse(
                 value, "argument", _at_of(container), f"`{callee_text(container)}`, what it holds is no awaitable"
             )
         if is_put and is_awaited_from(self.program, target):
             self.keep(value)
         elif variable in self.env and all(isinstance(member, Builtin | Table) for member in members_of(base)):
-            if not is_put and isinstance(base, Table) and _has_promise_elsewhere(base, key):
+            if not is_put and isinstance(base, Table) and _has_awaitable_elsewhere(base, key):
                 self.env[variable] = Table({**base.by_key, **dict.fromkeys(key[2:], value)}, (*base.values, value))
                 return
             old = [held for member in members_of(base) for held in _items_of(member)]
@@ -468,16 +472,16 @@ class Flow(Returning):
             self.hand_over(value, Taker(f"`{keeper}[…]`", "keeps it as an item", keeper), _at_of(container))
 
     def _put_in_attribute(self, target: Node, base: Value | None, value: Value | None, *, is_own: bool) -> None:
-        """What becomes of a promise that an attribute holds from now on."""
+        """What becomes of an awaitable that an attribute holds from now on."""
         _, _, name, at = target
-        if not is_own and is_promise(value) and self._is_declared_for_results(base, name):
+        if not is_own and is_awaitable(value) and self._is_declared_for_results(base, name):
             how = f"`{callee_text(target)}`, which is declared to be no awaitable"
             taker = Taker(how, "wants no awaitable", callee_text(target))
             self.misuse(value, "argument", at, taker=taker)
         elif (
             is_own
             or not self.inside.is_async
-            or not is_promise(value)
+            or not is_awaitable(value)
             or (looks_like_keeper(name) and not name.endswith("_id"))
             or name in _OF_MOCKS
             or not (base is None or isinstance(base, Instance | ModuleValue) or _is_surely_lost(base, value))
@@ -503,7 +507,7 @@ class Flow(Returning):
         return bool(held) and all(never_awaitable(m, self.program) for m in held)
 
     def _fills_for_caller(self, container: Node) -> bool:
-        """Whether a plain function puts things into what it was given: it cannot await them, its caller can."""
+        """Whether a sync function puts things into what it was given: it cannot await them, its caller can."""
         return (
             not self.inside.is_async
             and container[KIND] == "name"
@@ -547,7 +551,7 @@ class Flow(Returning):
             _line_of(node),
         )
         declared = self.program.types.annotated(annotation, self.module, self.inside, self.inside.owner, place)
-        if holds_promise(value) or is_mock(value):  # what it is wins over what it is said to be
+        if holds_awaitable(value) or is_mock(value):  # what it is wins over what it is said to be
             self._assign(target, value)
         elif target[KIND] == "name":
             if node is not None or declared is not None:
@@ -661,7 +665,7 @@ class Flow(Returning):
             )
             self._join([*out, *late])
             return
-        # Zero rounds are possible, but what a loop was written for mostly happens: promises are as after one round.
+        # Zero rounds are possible, but what a loop was written for mostly happens: awaitables are as after one round.
         zero = (dict(entry[0]), {s: self._status_after(s, v, ends) for s, v in entry[1].items()})
         self._join([zero, *ends])
         self.block(orelse)
@@ -672,7 +676,7 @@ class Flow(Returning):
     def _awaited_in_turns(self, entry: State, ends: list[State]) -> None:
         """A coroutine that was made before the loop, and that every turn awaits: the second turn raises an error."""
         for site, status in entry[1].items():
-            if status != PENDING or not ends or site.promise != "coroutine":
+            if status != PENDING or not ends or site.awaitable != "coroutine":
                 continue
             name = self.variables.get(site, "")
             if all(
@@ -715,7 +719,7 @@ class Flow(Returning):
             if is_async and target is not None and (entered is None or isinstance(entered, External)):
                 entered = response_of(self.program, node) or entered
             if target is not None:
-                self._assign(target, entered) if not holds_promise(entered) else self._assign_item(target, entered)
+                self._assign(target, entered) if not holds_awaitable(entered) else self._assign_item(target, entered)
             if target is not None and target[KIND] == "name" and not is_async:
                 self.plainly_entered.add(target[NAME_ID])
             if node[KIND] == "call" and last_name(node[CALL_FUNC]) in _EXPECTING_ERRORS:
@@ -790,7 +794,7 @@ class Flow(Returning):
     def s_del(self, statement: Node) -> None:
         for target in statement[1]:
             if target[KIND] == "name":
-                self.keep(self.env.get(target[NAME_ID]))  # whoever deletes a promise does not want it
+                self.keep(self.env.get(target[NAME_ID]))  # whoever deletes an awaitable does not want it
 
     def s_break(self, statement: Node) -> None:
         if self._loops:
@@ -865,20 +869,20 @@ class Flow(Returning):
             status = self.exits[site] if site in self.exits else self._raised.get(site, 0)
             misuses = self.misuses.get(site, [])
             if (site.at, "returned") in self.incidents:
-                if not (site.sure and site.promise == "coroutine" and any(m.kind in _USING for m in misuses)):
+                if not (site.sure and site.awaitable == "coroutine" and any(m.kind in _USING for m in misuses)):
                     continue
                 del self.incidents[site.at, "returned"]  # taken for its result before it is returned
             if site in self._known:
                 continue
             is_tested = bool(status & KEPT) and variable in self._may_be_none  # a test whether there is one at all
-            is_iterated = site.promise == "generator" and status & KEPT
+            is_iterated = site.awaitable == "generator" and status & KEPT
             broken = not is_iterated and any(
                 (m.kind in _PROVING and not (m.kind == "condition" and is_tested))
                 or (m.kind == "alternative" and not status & KEPT)
                 or m.how in _SHOWING_A_MISTAKE
                 for m in misuses
             )
-            if site.promise == "future":
+            if site.awaitable == "future":
                 # It runs whether it is awaited or not; only a use that takes it for its result shows a mistake.
                 is_taken = any(
                     m.kind == "argument" or (m.taker is not None and m.taker.name.startswith("json.")) for m in misuses
@@ -890,11 +894,11 @@ class Flow(Returning):
                     self._never_awaited(site, variable, misuses, sure=False)
                 continue
             if not status & AWAITED and (broken or (not status & KEPT and status & (PENDING | WEAK))):
-                if any(m.kind == "iteration" for m in misuses) and site.promise == "generator":
+                if any(m.kind == "iteration" for m in misuses) and site.awaitable == "generator":
                     self.incident("plain for", site, variable=variable)
                     continue
                 proven = broken or not status & WEAK
-                if site.promise != "coroutine" and not proven:
+                if site.awaitable != "coroutine" and not proven:
                     continue
                 in_dict = any(m.how == "returns it in a dict" for m in misuses)
                 is_handed_over = not proven and not in_dict
@@ -914,7 +918,7 @@ class Flow(Returning):
             incident.misuses = tuple(misuses)
 
     def _tell_once(self) -> None:
-        """One promise is lost once, however many ways show it; the first of the kinds is the plainest."""
+        """One awaitable is lost once, however many ways show it; the first of the kinds is the plainest."""
         best: dict[At, int] = {}
         for _, kind in self.incidents:
             if kind in _PLAINEST:
@@ -960,13 +964,13 @@ def _items_of(container: Value | None) -> tuple[Value | None, ...]:
     return container.args[-1:] if isinstance(container, Builtin) else ()
 
 
-def _has_promise_elsewhere(table: Table, key: Node) -> bool:
-    """Whether a dict holds a promise, and nothing yet under a constant key."""
+def _has_awaitable_elsewhere(table: Table, key: Node) -> bool:
+    """Whether a dict holds an awaitable, and nothing yet under a constant key."""
     return (
         key[:2] == ("const", "str")
         and len(key) == len(("const", "str", "text"))
         and table.by_key.keys().isdisjoint(key[2:])
-        and any(map(is_promise, table.values))
+        and any(map(is_awaitable, table.values))
     )
 
 
@@ -977,7 +981,7 @@ def _is_listed_map(node: Node) -> bool:
 
 
 def _is_literal(node: Node) -> bool:
-    """Whether a value is written out: `b""`, `[]`, and not `None`, which may stand for no promise."""
+    """Whether a value is written out: `b""`, `[]`, and not `None`, which may stand for no awaitable."""
     return (node[KIND] == "const" and node[CONST_TYPE] != "None") or node[KIND] in {
         "fstr",
         "list",
@@ -992,7 +996,7 @@ def _runs_a_loop(function: Function) -> bool:
 
 
 def _is_made_by_plain_function(value: Value) -> bool:
-    """Whether a plain function gives the promise: it may raise before it does, an `async def` cannot."""
+    """Whether a sync function gives the awaitable: it may raise before it does, an `async def` cannot."""
     site = value.site if isinstance(value, Coroutine) else None
     return site is not None and not getattr(site.target, "is_async", True)
 
@@ -1011,7 +1015,7 @@ def _gives_what_is_awaited(target: object) -> bool:
 
 def _is_lost_when_dropped(site: Site) -> bool:
     name = last_part(site.callee)
-    return site.promise == "task" or name in _LOST_WHEN_DROPPED or (site.function.is_async and name in _LOST_IN_ASYNC)
+    return site.awaitable == "task" or name in _LOST_WHEN_DROPPED or (site.function.is_async and name in _LOST_IN_ASYNC)
 
 
 def _is_broad(types: Node | None) -> bool:

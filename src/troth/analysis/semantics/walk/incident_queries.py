@@ -46,9 +46,9 @@ def incidents_of(program: Walking, *kinds: IncidentKind) -> Iterator[LossInciden
 
 
 def _is_of_several_classes(program: Walking, site: Site) -> bool:
-    """Whether a plain function calls an attribute whose class the file asks for: `isinstance(self.stack, …)`.
+    """Whether a sync function calls an attribute whose class the file asks for: `isinstance(self.stack, …)`.
 
-    One of its classes is the plain one, which a function that cannot await is more likely to mean.
+    One of its classes is the sync one, which a function that cannot await is more likely to mean.
     """
     receiver = site.callee.rpartition(".")[0]
     if site.function.is_async or not receiver.startswith("self."):
@@ -184,5 +184,5 @@ def _is_lost(program: Walking, cls: Class, name: str, *, in_async: bool) -> bool
                 collect_uses(body_of(f), name, uses)
     if "awaited" in uses:
         return False
-    # Whoever can await and does not, and wants the promise, names it so.
+    # Whoever can await and does not, and wants the awaitable, names it so.
     return "misused" in uses or not uses - {"assigned", "given"} or (in_async and not looks_like_keeper(name))

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from troth.analysis.semantics.infer.call_graph import Call
     from troth.analysis.semantics.values import Value
 
-__all__ = ["calls_what_it_gets", "names_of_awaiters", "wants_a_promise"]
+__all__ = ["calls_what_it_gets", "names_of_awaiters", "wants_an_awaitable"]
 
 
 def calls_what_it_gets(func: Value | None, place: str) -> str:
@@ -30,7 +30,7 @@ def calls_what_it_gets(func: Value | None, place: str) -> str:
     return ""
 
 
-def wants_a_promise(call: Call, place: str) -> bool:
+def wants_an_awaitable(call: Call, place: str) -> bool:
     """Whether what is called takes a coroutine in that place, and neither a function nor a collection."""
     if call.text.rpartition(".")[2] not in names_of_awaiters():
         return False

@@ -24,9 +24,9 @@ from troth.analysis.facts.names import callee_text, dotted, last_name
 from troth.analysis.facts.nodes import words_of
 from troth.analysis.semantics.incident import MAYBE, PENDING, Taker
 from troth.analysis.semantics.infer.awaitables_in_value import (
-    holds_promise,
-    is_promise,
-    promises,
+    awaitables,
+    holds_awaitable,
+    is_awaitable,
 )
 from troth.analysis.semantics.infer.evaluator import _at_of
 from troth.analysis.semantics.resolve.color_checks import ASKS_FOR_FUNCTION, asks_for_color
@@ -134,7 +134,7 @@ class Narrowing(Ledger):
             if asked[KIND] != "call" or not asks_for_color(last_name(asked[CALL_FUNC])) or len(asked[CALL_ARGS]) != 1:
                 continue
             key = dotted(asked[CALL_ARGS][0])
-            if key and holds_promise(self.env.get(key)):
+            if key and holds_awaitable(self.env.get(key)):
                 self.keep(self.env[key])
                 self._learn(key, None)
 
@@ -156,7 +156,7 @@ class Narrowing(Ledger):
         outside, self.env = self.env, dict(self.env)
         keys = {dotted(t[2][0]) for t in tests}
         for part in tests:
-            if not holds_promise(self.value(part[2][0])):
+            if not holds_awaitable(self.value(part[2][0])):
                 self._narrow_by_class(part[2][0], part[2][1], truth=True)
         value = self.value(node)
         learned = {n: v for n, v in self.env.items() if n not in keys and outside.get(n) is not v}
@@ -179,11 +179,11 @@ class Narrowing(Ledger):
         if truth:
             self._narrow_to_class(key, classes)
             return
-        if holds_promise(value):
+        if holds_awaitable(value):
             nodes = classes[ITEMS] if classes[KIND] == "tuple" else (classes,)
             if any(last_name(n) in _AWAITABLE_TYPES for n in nodes):
                 self.known(value)
-                self._learn(key, union([m for m in members_of(value) if not is_promise(m)]))
+                self._learn(key, union([m for m in members_of(value) if not is_awaitable(m)]))
         elif isinstance(value, Union):
             excluded = [self.value(n) for n in (classes[ITEMS] if classes[KIND] == "tuple" else (classes,))]
             remaining = [m for m in value.members if not any(self._is_of(m, cls) for cls in excluded)]
@@ -276,14 +276,16 @@ class Narrowing(Ledger):
             else:
                 instances.append(None)
         current = self.env.get(name)
-        if holds_promise(current):
-            is_guess = any(promise.site is not None and promise.site.by_siblings for promise in promises(current))
+        if holds_awaitable(current):
+            is_guess = any(
+                awaitable.site is not None and awaitable.site.by_siblings for awaitable in awaitables(current)
+            )
             if is_guess or any(last_name(n) in _AWAITABLE_TYPES for n in nodes):
                 self.known(current)  # whoever says what it is knows better than its siblings do
                 return
-            for promise in promises(current):
-                if promise.site in self.pending:  # what is of that class is no promise: none is held on this path
-                    self.pending[promise.site] = (self.pending[promise.site] & ~PENDING) | MAYBE
+            for awaitable in awaitables(current):
+                if awaitable.site in self.pending:  # what is of that class is no awaitable: none is held on this path
+                    self.pending[awaitable.site] = (self.pending[awaitable.site] & ~PENDING) | MAYBE
         if "." not in name or None not in instances:
             self._learn(name, union(instances) if None not in instances else None)
 
@@ -292,11 +294,11 @@ class Narrowing(Ledger):
         if value is None:
             return
         if is_none:
-            for promise in promises(value):  # there is none on this path
-                if promise.site is not None and promise.site in self.pending:
-                    self.pending[promise.site] |= MAYBE
+            for awaitable in awaitables(value):  # there is none on this path
+                if awaitable.site is not None and awaitable.site in self.pending:
+                    self.pending[awaitable.site] |= MAYBE
                     if isinstance(value, Union):
-                        self.pending[promise.site] &= ~PENDING
+                        self.pending[awaitable.site] &= ~PENDING
         elif isinstance(value, Union):
             self.env[name] = union([m for m in value.members if not isinstance(m, Nothing)])
 

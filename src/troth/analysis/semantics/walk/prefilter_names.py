@@ -190,7 +190,7 @@ def _packages_of(modules: Sequence[Module]) -> set[str]:
 
 
 def _async_types(modules: Sequence[Module]) -> frozenset[str]:
-    """Names of types that stand for callables that give promises: aliases, and classes with an async `__call__`."""
+    """Names of types that stand for callables that give awaitables: aliases, and classes with an async `__call__`."""
     words = {"Awaitable", "Coroutine"}
     for module in modules:
         for name, _, value in module.facts.variables if _knows(module.facts, words) else ():
@@ -277,7 +277,7 @@ def _mentions_any(node: Node, words: Collection[str]) -> bool:
 
 
 def _wrapping(file: FileFacts) -> Iterator[str]:
-    """The functions with an async function inside: as decorators they may make a plain function async."""
+    """The functions with an async function inside: as decorators they may make a sync function async."""
     functions = file.functions
     for f in functions:
         if f.flags & 1 and f.parent > 0:

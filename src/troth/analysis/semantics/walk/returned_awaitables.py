@@ -1,4 +1,4 @@
-"""What becomes of a promise that a function returns, by itself or inside something: handed on, or lost there."""
+"""What becomes of an awaitable that a function returns, by itself or inside something: handed on, or lost there."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from troth.analysis.facts.fields import CALL_FUNC, ITEMS, KIND
 from troth.analysis.facts.names import last_name
 from troth.analysis.semantics.incident import AWAITED, PENDING, Site, Taker
 from troth.analysis.semantics.infer.awaitables_in_value import (
+    awaitables,
     has_dict,
-    holds_promise,
+    holds_awaitable,
+    is_awaitable,
     is_future,
     is_mixed,
-    is_promise,
-    promises,
 )
 from troth.analysis.semantics.infer.call_graph import names_of
 from troth.analysis.semantics.infer.never_awaitable import mentions_awaitable, never_awaitable
@@ -106,19 +106,19 @@ class Returning(PlainUse):
         )
 
     def returned_inside(self, value: Value, statement: Node) -> None:
-        """A dict of results with a promise in it is hardly meant, nor a list of both; a list of promises may be."""
-        if not holds_promise(value):
+        """A dict of results with an awaitable in it is hardly meant, nor a list of both; one of awaitables may be."""
+        if not holds_awaitable(value):
             return
         members = [m for m in members_of(value) if not isinstance(m, Nothing)]
         if type(value) is Coroutine and self._is_taken_for_result(value):
             site = value.site
             assert site is not None
             self.incident("returned", site, variable=self.variables.get(site, ""), sure=True)
-        if any(map(is_promise, members)) or self._is_made_for_caller(value) or self._is_left_open(members):
+        if any(map(is_awaitable, members)) or self._is_made_for_caller(value) or self._is_left_open(members):
             self.keep(value)
         elif self._declared_otherwise() or (self.inside.is_async and any(map(_is_result_on_another_path, members))):
-            for promise in promises(value):
-                self.misuse(promise, "returned inside", statement[2])
+            for awaitable in awaitables(value):
+                self.misuse(awaitable, "returned inside", statement[2])
         elif any(has_dict(m) for m in members):
             self.hand_over(value, Taker("a dict that is returned", "returns it in a dict"), statement[2])
         elif self.inside.is_async and (any(is_mixed(m) for m in members) or self._promises_results()):
@@ -127,7 +127,7 @@ class Returning(PlainUse):
             self.keep(value)
 
     def _is_taken_for_result(self, value: Coroutine) -> bool:
-        """Whether a plain function returns a coroutine where it declares the result, and nobody awaits the function."""
+        """Whether a sync function returns a coroutine where it declares the result, and nobody awaits the function."""
         facts = self.inside.facts
         site = value.site
         return (
@@ -164,11 +164,11 @@ class Returning(PlainUse):
         return any(name.startswith("fastapi.") for name in names)
 
     def _is_made_for_caller(self, value: Value) -> bool:
-        """Whether a promise in what is returned is announced, or is that of a function made on the spot for it."""
+        """Whether an awaitable in what is returned is announced, or is that of a function made on the spot for it."""
         returns = self.inside.facts.returns
         if returns is not None:
             return mentions_awaitable(returns, ("Awaitable", "Coroutine", "Future", "Task"))
-        sites = [promise.site for promise in promises(value)]
+        sites = [awaitable.site for awaitable in awaitables(value)]
         return all(
             site is not None
             and isinstance(site.target, Function)
@@ -178,19 +178,19 @@ class Returning(PlainUse):
         )
 
     def _promises_results(self) -> bool:
-        """Whether the annotation of the result says nothing of promises, though not what its items are."""
+        """Whether the annotation of the result says nothing of awaitables, though not what its items are."""
         returns = self.inside.facts.returns
         return returns is not None and not mentions_awaitable(returns)
 
     def _is_left_open(self, members: Iterable[Value | None]) -> bool:
-        """`-> list[tuple[str, Any]]` over pairs of a key and a promise: the second of them is meant to be anything."""
+        """`-> list[tuple[str, Any]]` over pairs of a key and an awaitable: the second is meant to be anything."""
         declared = [pair for member in self._declared() for pair in _tuples_in(member)]
         places = {
             place
             for member in members
             for pair in _tuples_in(member)
             for place, item in enumerate(pair)
-            if is_promise(item)
+            if is_awaitable(item)
         }
         return bool(declared and places) and all(
             place < len(pair) and pair[place] is None for pair in declared for place in places
@@ -205,13 +205,13 @@ class Returning(PlainUse):
         return [m for m in members_of(declared) if not isinstance(m, Nothing)]
 
     def _declared_otherwise(self) -> bool:
-        """Whether the annotation of the result says what its items are, and that they are no promises."""
+        """Whether the annotation of the result says what its items are, and that they are no awaitables."""
         members = self._declared()
         return bool(members) and all(
             (isinstance(m, Builtin) and bool(m.args) and never_awaitable(m.args[-1], self.program))
             or (
                 isinstance(m, TupleOf)
-                and self.inside.is_async  # a plain function cannot await the parts of a pair; its caller can
+                and self.inside.is_async  # a sync function cannot await the parts of a pair; its caller can
                 and all(never_awaitable(i, self.program) for i in m.items)
             )
             for m in members
@@ -226,11 +226,13 @@ def _awaits(caller: Function, name: str) -> bool:
 
 
 def _is_result_on_another_path(value: Value | None) -> bool:
-    """Whether a part of a pair is a promise on one path, and on another one something written out: `rows = []`."""
+    """Whether a part of a pair is an awaitable on one path, and on another one something written out: `rows = []`."""
     return isinstance(value, TupleOf) and any(
         isinstance(item, Union)
-        and any(map(is_promise, item.members))
-        and any(isinstance(member, Builtin | Table | TupleOf) and not holds_promise(member) for member in item.members)
+        and any(map(is_awaitable, item.members))
+        and any(
+            isinstance(member, Builtin | Table | TupleOf) and not holds_awaitable(member) for member in item.members
+        )
         for item in value.items
     )
 

@@ -24,7 +24,7 @@ from troth.analysis.semantics.walk.narrowing import Narrowing
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import At, Node
-    from troth.analysis.semantics.incident import IncidentKind, Promise
+    from troth.analysis.semantics.incident import AwaitableKind, IncidentKind
 
 __all__ = ["PlainUse"]
 
@@ -34,7 +34,7 @@ class PlainUse(Narrowing):
 
     def entered_by(self, value: Value | None, node: Node, at: At, *, is_async: bool) -> None:
         """A `with` or an `async with` enters that."""
-        expected = self._expects_error or self.expects_misuse()  # a test that the plain one is refused
+        expected = self._expects_error or self.expects_misuse()  # a test that the sync one is refused
         for member in members_of(value):
             if isinstance(value, Union):
                 self.keep(member)
@@ -100,13 +100,13 @@ class PlainUse(Narrowing):
     def _taken_plainly(self, kind: IncidentKind, taken: Instance, node: Node, at: At) -> None:
         """`with` or `for` on an object that knows only `async with` or `async for`."""
         how = "__aenter__" if kind == "plain with" else "__aiter__"
-        promise: Promise = "context" if kind == "plain with" else "iterable"
+        awaitable: AwaitableKind = "context" if kind == "plain with" else "iterable"
         site = Site(
             self.inside,
             at,
             callee_text(node),
             None,
-            promise,
+            awaitable,
             not taken.guess,
             lambda: self.program.reasons.of_only_async(taken, how),
         )

@@ -24,8 +24,8 @@ class Walking(Judged):
 
     @abstractmethod
     def fate(self, function: Function, param: str) -> str:
-        """What becomes of a promise given to that parameter: "lost", "handed over", "asked" or "kept"."""
+        """What becomes of an awaitable given to that parameter: "lost", "handed over", "asked" or "kept"."""
 
     @abstractmethod
     def incidents(self) -> tuple[LossIncident, ...]:
-        """Everything that went wrong with promises on the last walk."""
+        """Everything that went wrong with awaitables on the last walk."""

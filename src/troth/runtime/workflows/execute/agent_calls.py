@@ -4,7 +4,7 @@ The step's `prompt` is sent, the agent takes as many steps as it wants, and the 
 The step is done when the agent's run has finished and there is such an answer; whatever else becomes of the run is a
 failure of the attempt. The conversation has the step's key for its id: a step that is tried again, or goes on after a
 crash, goes on with the same talk, and an agent that has finished is not called again, unless its answer breaks the
-contract of the step's output: then it is told so, and answers anew. A plain function is an agent too.
+contract of the step's output: then it is told so, and answers anew. A sync function is an agent too.
 """
 
 import inspect

@@ -19,7 +19,7 @@ CASES: list[EvidenceCase] = []
 
 
 def doubts(program: Inference, called: Function, node: Node, *, is_plain: bool) -> bool:
-    """In a plain function where nobody awaits it, and where the call asks for the result itself."""
+    """In a sync function where nobody awaits it, and where the call asks for the result itself."""
     return (is_plain and not _is_awaited_somewhere(program, called)) or asks_for_sync(node)
 
 

@@ -1,6 +1,6 @@
-"""Suffixed twins: what is awaited of the same object ends in `_async`, so what does not is the plain one.
+"""Suffixed twins: what is awaited of the same object ends in `_async`, so what does not is the sync one.
 
-The other twin may be an attribute of the plain one: `await run.remote.aio(2)` beside `run.remote(2)`.
+The other twin may be an attribute of the sync one: `await run.remote.aio(2)` beside `run.remote(2)`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CASES = [
         "    await client.hover_async(uri)\n    await client.resolve_async(uri)\n",
     ),
     EvidenceCase(
-        "an attribute of the plain one",
+        "an attribute of the sync one",
         "class Function:\n    async def remote_call(self, x): ...\n\n\n"
         "async def main(square, cube):\n    print(square.remote_call(2) == 4)  # lost\n"
         "    print(await cube.remote_call.aio(2) == 8)\n",

@@ -1,4 +1,4 @@
-"""Sync call sites: plain functions use what the same words give, and nobody awaits it: a plain client's namesake."""
+"""Sync call sites: sync functions use what the same words give, and nobody awaits it: a sync client's namesake."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["CASES", "doubts"]
 
 CASES = [
     EvidenceCase(
-        "a plain function beside reads the result",
+        "a sync function beside reads the result",
         "class Ledger:\n    async def sign_order(self, order): ...\n\n\n"
         "def publish(account, order):\n    return account.sign_order(order).raw\n\n\n"
         "async def main(account, order):\n    return account.sign_order(order).raw  # lost\n",
@@ -27,7 +27,7 @@ CASES = [
 
 
 def doubts(question: Question) -> bool:
-    """By the other calls: several of a plain function, or one in the same file whose result is read on the spot."""
+    """By the other calls: several of a sync function, or one in the same file whose result is read on the spot."""
     siblings = siblings_of(question.program)
     return siblings.is_used_plainly(question.text, question.function) or _is_read_beside(question)
 

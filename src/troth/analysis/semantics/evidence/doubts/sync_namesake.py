@@ -1,4 +1,4 @@
-"""Sync namesake: a plain function that calls a method of a guessed receiver more likely means the plain one."""
+"""Sync namesake: a sync function that calls a method of a guessed receiver more likely means the sync one."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ CASES: list[EvidenceCase] = []
 
 
 def doubts(program: Inference, called: Function) -> bool:
-    """Where the project has a plain function of that name, or objects that run coroutines themselves."""
+    """Where the project has a sync function of that name, or objects that run coroutines themselves."""
     return program.counts.colors(called.name)[1] > 0 or has_stand_ins(program)

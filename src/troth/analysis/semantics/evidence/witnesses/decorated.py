@@ -26,7 +26,7 @@ CASES = [
 
 
 def reason_for(program: Inference, called: Function, asking: Function) -> Reason | None:
-    """Why it is believed to give a promise all the same: others await it, and nothing of that name is plain."""
+    """Why it is believed to give an awaitable all the same: others await it, and nothing of that name is plain."""
     if not (called.is_async and asking.is_async and called.facts.decorators) or called.is_generator:
         return None
     if called.name in GENERIC or called.name in program.counts.generators:

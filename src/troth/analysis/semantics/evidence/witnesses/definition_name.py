@@ -70,7 +70,7 @@ def testify(question: Question) -> Testimony | None:
 
 
 def is_plain_elsewhere(program: Inference, name: str, asking: str) -> bool:
-    """Whether a library that the asking file imports has a plain method of that name."""
+    """Whether a library that the asking file imports has a sync method of that name."""
     return any(name in library.plain_methods(top) for top in program.module(asking).packages)
 
 
@@ -121,7 +121,7 @@ def _is_wrapped(program: Inference, name: str) -> bool:
 def _may_override_a_library(program: Inference, name: str) -> bool:
     """Whether the only method of that name is in a `GatewayClient(AsyncClient)` of an unknown library.
 
-    The library may well have a plain client with the same method.
+    The library may well have a sync client with the same method.
     """
     if program.counts.methods[name] != 1:
         return False
@@ -159,7 +159,7 @@ def _adds_to_a_library(program: Inference, name: str) -> bool:
 def _may_be_meant(program: Inference, callee: Node, function: Function) -> bool:
     """Whether the receiver may be an object of a class of the project that has the method.
 
-    `self` has it only through a subclass. Where the receiver's name does not fit, a plain function, or a name that
+    `self` has it only through a subclass. Where the receiver's name does not fit, a sync function, or a name that
     many classes have, says too little: such a name is often that of a library's method.
     """
     counts = program.counts
@@ -188,7 +188,7 @@ def _may_be_meant(program: Inference, callee: Node, function: Function) -> bool:
         return True
     if _adds_to_a_library(program, name):
         return False  # other objects of the library may have it too
-    # A plain function may well have the plain namesake of a library: there one definition says too little.
+    # A sync function may well have the sync namesake of a library: there one definition says too little.
     is_telling = function.is_async or ("_" in name and len(name) >= _TWO_WORDS and counts.methods[name] > 1)
     return is_telling and counts.methods[name] - counts.rehearsed[name] < MANY_DEFINITIONS
 

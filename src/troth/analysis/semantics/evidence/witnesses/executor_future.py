@@ -22,5 +22,5 @@ def testify(question: Question) -> Testimony | None:
     if not question.is_method or question.name != "run_in_executor":
         return None
     return Testimony(
-        Reason("`run_in_executor` of an event loop gives a future"), promise="future", is_shape=True, is_proof=True
+        Reason("`run_in_executor` of an event loop gives a future"), awaitable="future", is_shape=True, is_proof=True
     )

@@ -51,7 +51,7 @@ def testify(question: Question) -> Testimony | None:
     here = _channels_of(program.module(question.path))
     if (here != "aio" and (here or _channels(program) != "aio")) or not _is_of_stub(question):
         return None
-    return Testimony(Reason("the channels of the stub are those of `grpc.aio`"), promise="future", is_proof=True)
+    return Testimony(Reason("the channels of the stub are those of `grpc.aio`"), awaitable="future", is_proof=True)
 
 
 def _is_of_stub(question: Question) -> bool:

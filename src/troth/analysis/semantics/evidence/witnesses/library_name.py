@@ -101,7 +101,7 @@ def _by_library(program: Inference, name: str, asking: str, external: str) -> Re
             if is_plain_here(program, top, name):
                 return None
             if name in library.methods_of_async_twins(top) and not _asks_for_async(program, top, asking):
-                continue  # it has plain clients as well, and one of these may be meant
+                continue  # it has sync clients as well, and one of these may be meant
             return Reason(f"`{name}` of {top} is a coroutine function in every class that has it")
     return None
 

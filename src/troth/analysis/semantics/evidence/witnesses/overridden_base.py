@@ -1,6 +1,6 @@
 """Overridden base: `super().save()` in an async `save`, where another override of that name awaits it.
 
-One method alone says nothing of a base that nobody knows: it may be the plain one that was made async here.
+One method alone says nothing of a base that nobody knows: it may be the sync one that was made async here.
 """
 
 from __future__ import annotations

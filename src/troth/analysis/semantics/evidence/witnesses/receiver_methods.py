@@ -75,7 +75,7 @@ class Company:
         self._named: MutableMapping[str, _Named | None] = program.answers()
 
     def speak_of(self, text: str, function: Function, *, is_tested: bool) -> Reason | None:
-        """Why a callee, as it is written in `function`, is believed to give a promise.
+        """Why a callee, as it is written in `function`, is believed to give an awaitable.
 
         Where the result is tested, more has to speak for it.
         """
