@@ -5,7 +5,8 @@ import sys
 
 import pytest
 
-LOAD = "import threading\nfrom functools import partial\n\n\ndef load(x, y=1):\n    print(x, y)\n    return x\n\n\n"
+# One write for a line: threads print at the same time.
+LOAD = "import threading\nfrom functools import partial\n\n\ndef load(x, y=1):\n    print(f'{x} {y}\\n', end='')\n    return x\n\n\n"
 RUN = '\n\nasync def main():\n    print(use())\n\n\nif __name__ == "__main__":\n    import asyncio\n\n    asyncio.run(main())\n'
 
 

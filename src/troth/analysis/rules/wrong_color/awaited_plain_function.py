@@ -64,6 +64,20 @@ CASES = [
         "async def close(session: Session):\n    session.process.kill()\n    await session.process.wait()\n",
     ),
     Case(
+        "one that may give back what it is given",
+        good="async def load(): ...\ndef checked(value):\n    if not value:\n        return {}\n    return value\nasync def main():\n    await checked(load())\n",
+    ),
+    Case(
+        "a function",
+        bad="def load(n: int) -> str:\n    return str(n)\nasync def main():\n    return await load(1)  # here\n",
+        fixed="def load(n: int) -> str:\n    return str(n)\nasync def main():\n    return load(1)  # here\n",
+    ),
+    Case(
+        "a method that returns nothing",
+        bad="class Log:\n    def add(self, text):\n        self.texts.append(text)\nasync def main(log: Log):\n    await log.add('x')  # here\n",
+        fixed="class Log:\n    def add(self, text):\n        self.texts.append(text)\nasync def main(log: Log):\n    log.add('x')  # here\n",
+    ),
+    Case(
         "an attribute that holds what its annotation says",
         bad="import asyncio\n"
         "import subprocess\n"
@@ -83,20 +97,6 @@ CASES = [
         "    async def close(self, session: Session):\n"
         "        session.process.kill()\n"
         "        await session.process.wait()  # here\n",
-    ),
-    Case(
-        "one that may give back what it is given",
-        good="async def load(): ...\ndef checked(value):\n    if not value:\n        return {}\n    return value\nasync def main():\n    await checked(load())\n",
-    ),
-    Case(
-        "a function",
-        bad="def load(n: int) -> str:\n    return str(n)\nasync def main():\n    return await load(1)  # here\n",
-        fixed="def load(n: int) -> str:\n    return str(n)\nasync def main():\n    return load(1)  # here\n",
-    ),
-    Case(
-        "a method that returns nothing",
-        bad="class Log:\n    def add(self, text):\n        self.texts.append(text)\nasync def main(log: Log):\n    await log.add('x')  # here\n",
-        fixed="class Log:\n    def add(self, text):\n        self.texts.append(text)\nasync def main(log: Log):\n    log.add('x')  # here\n",
     ),
     Case(
         "what is cast to the wrong Future",

@@ -49,6 +49,7 @@ _TYPES = (
 )
 _OF_RUN = _COLUMNS.replace("id, coalesce", "r.id AS id, coalesce", 1).replace("created_at,", "r.created_at,", 1)
 _WIDTH = len(_TYPES)
+_ID, _WORD = 0, 1  # where a row has them
 _FAMILY = "instr(decision, ':') > 0 AND substr(decision, 1, instr(decision, ':'))"
 _OF_SESSION = "session "
 """How the names of decisions begin that a governed session carries out."""
@@ -212,10 +213,10 @@ def list_runs(
     while True:
         size = min(_AT_ONCE, max(limit - len(items) + 1, 100 if examined else 0))
         rows = query.rows(before, size)
-        at_work = _held(execute, [row[0] for row in rows if row[1] == _RUNNING], living)
+        at_work = _held(execute, [row[_ID] for row in rows if row[_WORD] == _RUNNING], living)
         for row in rows:
-            item = _item(row, row[0] in at_work)
-            if not _is_wanted(item, wanted, row[1]):
+            item = _item(row, row[_ID] in at_work)
+            if not _is_wanted(item, wanted, row[_WORD]):
                 before = _place(row) or before
                 continue
             if len(items) == limit:
@@ -231,8 +232,8 @@ def list_runs(
 
 def _exact_page(execute: Execute, rows: Sequence[tuple[Any, ...]], living: Sequence[str], limit: int) -> Page[RunItem]:
     """A page of rows all of which are meant. `rows` has one more, if there is one."""
-    at_work = _held(execute, [row[0] for row in rows if row[1] == _RUNNING], living)
-    items = _placed(execute, [_item(row, row[0] in at_work) for row in rows[:limit]])
+    at_work = _held(execute, [row[_ID] for row in rows if row[_WORD] == _RUNNING], living)
+    items = _placed(execute, [_item(row, row[_ID] in at_work) for row in rows[:limit]])
     if len(rows) <= limit:
         return Page(items)
     place = next(filter(None, map(_place, reversed(rows[:limit]))), None)
