@@ -548,7 +548,8 @@ class _Supervisor:
             try:
                 message = json.loads(line)
             except ValueError:
-                continue  # the half of a request whose owner could not send all of it in time, and was told
+                _log("half of a request came; its owner asks again")
+                continue
             self._env = message.get("env", self._env)
             if message.get("waits"):
                 # Its owner writes it down first. One that was announced before it was never asked for.

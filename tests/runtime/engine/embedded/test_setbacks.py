@@ -63,7 +63,7 @@ def test_a_mistake_of_the_engines_own_is_made_once(tmp_path, monkeypatch):
 
     def effect():
         calls.append(1)
-        return 1
+        return "done"
 
     def once():
         return (yield Step("effect", effect))
@@ -78,5 +78,5 @@ def test_a_mistake_of_the_engines_own_is_made_once(tmp_path, monkeypatch):
             with pytest.raises(InternalError, match="ZeroDivisionError: a mistake"):
                 handle.result(10)
             assert (len(calls), engine.find("r").state) == (1, RunState.INTERRUPTED)
-        assert engine.run(once, run_id="r") == 1
+        assert engine.run(once, run_id="r") == "done"
         assert len(calls) == 2
