@@ -196,7 +196,7 @@ def _taken(nodes: Iterable[ast.AST]) -> Iterator[str]:
             yield from (argument.id for argument in arguments if isinstance(argument, ast.Name))
         elif isinstance(node, ast.For | ast.AsyncFor) and isinstance(node.iter, ast.Name):
             inner = (part for statement in node.body for part in ast.walk(statement))
-            if isinstance(node.target, ast.Name) and node.target.id in _taken(inner):
+            if isinstance(node.target, ast.Name) and node.target.id in set(_taken(inner)):
                 yield node.iter.id
 
 

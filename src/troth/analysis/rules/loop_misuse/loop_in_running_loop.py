@@ -57,7 +57,7 @@ CASES = [
     ),
     Case(
         "a namesake of the bridge",
-        good="from troth import bridge\nfrom mine import run\nasync def f(): ...\nasync def main():\n    run(f())\n    return bridge.call(f)\n",
+        good="from troth import bridge\nfrom mine import run\nasync def f(): ...\nasync def main():\n    run(f())\n    return await bridge.call(f)\n",
     ),
     Case(
         "in the child of a fork",
