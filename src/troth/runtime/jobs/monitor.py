@@ -205,7 +205,12 @@ class JobMonitor:
         if process.lives:
             self._stand_in_for_supervisor(job, process)
             return None
-        return job.files.ending() or JobEnding(self._store.clock(), None, job.files.stop_reason() or "lost")
+        if (ending := job.files.ending()) is not None:
+            return ending
+        unknown = (
+            "lost" if job.files.folder.exists() else "gone"
+        )  # they may have been removed since the process was found
+        return JobEnding(self._store.clock(), None, job.files.stop_reason() or unknown)
 
     def _stand_in_for_supervisor(self, job: OpenJob, process: JobProcess) -> None:
         """Do what the supervisor of a job would do, which was killed before it, and maybe was asked before that."""
