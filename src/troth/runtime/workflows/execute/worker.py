@@ -160,7 +160,10 @@ class Worker:
 
     def _is_at_rest(self, run_id: str) -> bool:
         run = self._engine.find(run_id)
-        return run is None or (run.state is RunState.WAITING and not self._is_due(run))
+        if run is None:
+            return True
+        # What it waits for is read after the run, which may have gone on meanwhile: then nothing was seen to be due.
+        return run.state is RunState.WAITING and not self._is_due(run) and self._engine.find(run_id) == run
 
     def _is_due(self, run: RunRecord) -> bool:
         """Whether what a run waits for has come, so that it is about to go on."""
