@@ -49,7 +49,9 @@ def _assigned(module: Module, name: str) -> Iterator[tuple[Function, Node]]:
     """What is called to make what the attribute holds."""
     for number, facts in enumerate(module.facts.functions):
         function = module.function(number)
-        for statement in of_kind(function.body(), "assign") if facts.calls or facts.awaited else ():
+        if not (facts.calls or facts.awaited) or not function.speaks_of((name,)):
+            continue
+        for statement in of_kind(function.body(), "assign"):
             assigned = statement[ASSIGN_VALUE]
             if assigned[KIND] == "call" and any(
                 target[KIND] == "attr" and target[ATTR_NAME] == name for target in statement[ASSIGN_TARGETS]
