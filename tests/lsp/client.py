@@ -250,6 +250,11 @@ class Client:
                 pipe.close()
 
 
+def codes(items: list[dict]) -> list[str]:
+    """The codes of some findings, in their order."""
+    return [item["code"] for item in items]
+
+
 def edited(text: str, edits: list[dict]) -> str:
     """A text after the edits of a server, with positions in UTF-16."""
     lines = text.split("\n")

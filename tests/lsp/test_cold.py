@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.lsp.client import DEADLINE, PULL, PUSH, Client
+from tests.lsp.client import DEADLINE, PULL, PUSH, Client, codes
 
 FILES = 120
 STORE = "class Store:\n    async def save(self, order): ...\n\n\nasync def old(): ...\n"
@@ -78,10 +78,6 @@ def is_gone(pid: int) -> bool:
     except ProcessLookupError:
         return True
     return "\nState:\tZ" in Path(f"/proc/{pid}/status").read_text() if Path("/proc/self").exists() else False
-
-
-def codes(items):
-    return [item["code"] for item in items]
 
 
 @pytest.mark.parametrize("profile", [PULL, PUSH], ids=["pulls", "is pushed to"])

@@ -4,7 +4,7 @@ import json
 import os
 
 import pytest
-from tests.lsp.client import BARE, PROFILES, PULL, PUSH, Client, RpcError
+from tests.lsp.client import BARE, PROFILES, PULL, PUSH, Client, RpcError, codes
 
 STORE = "class Store:\n    async def save(self, order): ...\n"
 LOST = "from store import Store\n\n\nasync def main(store: Store):\n    store.save(1)\n"
@@ -17,10 +17,6 @@ def project(tmp_path):
     (tmp_path / "store.py").write_text(STORE)
     (tmp_path / "app.py").write_text(LOST)
     return tmp_path
-
-
-def codes(items):
-    return [one["code"] for one in items]
 
 
 @pytest.mark.parametrize("name", PROFILES)

@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 import pytest
-from tests.lsp.client import BARE, PULL, PUSH, Client
+from tests.lsp.client import BARE, PULL, PUSH, Client, codes
 
 STORE = "class Store:\n    async def save(self, order): ...\n\n    def size(self):\n        return 1\n"
 LOST = "from store import Store\n\n\nasync def main(store: Store):\n    store.save(1)\n    return store.size()\n"
@@ -20,10 +20,6 @@ def project(tmp_path):
     (folder / "app.py").write_text(LOST)
     subprocess.run([sys.executable, "-m", "troth", "check", "-q", "--exit-zero"], cwd=folder, check=True)
     return folder
-
-
-def codes(items):
-    return [item["code"] for item in items]
 
 
 def test_what_is_imported_first():

@@ -100,9 +100,9 @@ def _with_secret(endpoint: Endpoint) -> WebhookWithSecret:
 
 @router.post("/webhooks", status_code=201, response_model=WebhookWithSecret, **needs(Scope.ACT))
 async def register_webhook(body: NewWebhook, context: ContextDep, caller: CallerDep, once: OnceDep) -> Response:
-    """Register a receiver: it is called when work of this owner is done. Only this response has its secret.
+    """Register a receiver: it is called with the results of this owner's work. Only this response has its secret.
 
-    The address must lead to the public internet, now and at every call. 409 if another webhook gets the same results.
+    The address must lead to the public internet, now and at every call. 409 if another webhook already gets them.
     """
 
     async def work(seed: Seed) -> Response:

@@ -3,8 +3,10 @@
 import contextlib
 import os
 import subprocess
+import tempfile
 import threading
 import time
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -108,22 +110,21 @@ def test_no_connection_is_left():
 
 
 @pytest.fixture
-def small_disk(tmp_path):
-    """A disk of a few megabytes, in memory."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
+def small_disk():
+    """A disk of a few megabytes, in memory. Directly in /tmp: the user that the server runs as has to be let through."""
+    folder = Path(tempfile.mkdtemp(prefix="troth-disk-", dir="/tmp"))
+    folder.chmod(0o755)
     mount = ["mount", "-t", "tmpfs", "-o", "size=80m,mode=0777", "none", str(folder)]
     if os.getuid() != 0 or subprocess.run(mount, check=False, capture_output=True).returncode:
+        folder.rmdir()
         pytest.skip("a disk that can be filled needs the right to mount one")
     yield folder
     subprocess.run(["umount", "-l", str(folder)], check=True)
+    folder.rmdir()
 
 
 def test_a_disk_that_is_full(small_disk):
     """What does not fit is refused, and says what to do; when there is room, the same store goes on."""
-    for parent in (small_disk, *small_disk.parents):
-        with contextlib.suppress(PermissionError):
-            parent.chmod(parent.stat().st_mode | 0o755)
     settings = {"max_wal_size": "32MB", "min_wal_size": "32MB"}
     with PostgresServer(data=small_disk / "data", **settings) as server, open_store(server.address()) as store:
         store.commit(POINT, append("before"))

@@ -220,19 +220,9 @@ def _collector_works(phase: str, info: dict[str, int]) -> None:
             _collection = _Collection(threading.get_ident(), step, survivors.by_mark)
 
 
-_NEITHER: set[type] = {
-    tuple,
-    list,
-    dict,
-    set,
-    type,
-    FrameType,
-    FunctionType,
-    MethodType,
-    BuiltinFunctionType,
-    CellType,
-    GeneratorType,
-} | {TracebackType, partial, weakref.ref, contextvars.Context, contextvars.Token}
+_NEITHER: set[type] = set()
+_NEITHER |= {tuple, list, dict, set, type, FrameType, FunctionType, MethodType, BuiltinFunctionType, CellType}
+_NEITHER |= {GeneratorType, TracebackType, partial, weakref.ref, contextvars.Context, contextvars.Token}
 """What most objects are, and no coroutine and no task is. Types of Python itself are added as they are met."""
 _MADE_BY_PROGRAMS = 1 << 9  # the flag of a type that may go away again, and is not kept here
 
